@@ -9,7 +9,9 @@ def lowest(requirement: str) -> str:
     """The pin of a range's lower end: "torch>=2.13,<3" -> "torch==2.13". Raises ValueError without one."""
     found = re.match(r"([\w.-]+)>=([\w.]+)", requirement)
     if found is None:
-        raise ValueError(f"{requirement!r} does not say its lowest version first, as in torch>=2.13")
+        raise ValueError(
+            f"{requirement!r} does not say its lowest version first, as in torch>=2.13"
+        )
     return f"{found[1]}=={found[2]}"
 
 

@@ -85,7 +85,9 @@ def make(way: str) -> Callable[[torch.Tensor], object]:
         book = BookModel(model)
         return lambda ids: book(ids)
     if way in (TRACE, FULL, ATTENTION, BLOCKS):
-        return tracing(way, LanguageModel(model, get_encoding("gpt2"), GPTConfig.from_dict(config), "124M"))
+        return tracing(
+            way, LanguageModel(model, get_encoding("gpt2"), GPTConfig.from_dict(config), "124M")
+        )
     if way == "gptviz, plain forward":
         return model
     return model.final_hidden
@@ -139,7 +141,9 @@ def to_transformer_lens(model: GPTModel, config: dict) -> Any:
         GPT2TokenizerFast(vocab=encoder_json, merges=vocab_bpe).save_pretrained(folder)
         tokenizer = AutoTokenizer.from_pretrained(folder)
         theirs = makers.in_transformers(model, GPTConfig.from_dict(config))
-        return TransformerBridge.boot_transformers("gpt2", hf_model=theirs, tokenizer=tokenizer, device="cpu")
+        return TransformerBridge.boot_transformers(
+            "gpt2", hf_model=theirs, tokenizer=tokenizer, device="cpu"
+        )
 
 
 class BookModel(torch.nn.Module):
@@ -211,7 +215,8 @@ def print_peak(way: str, n_tokens: int) -> None:
     ids = random_ids(n_tokens)
     with torch.no_grad():
         function(random_ids(8))
-        Path("/proc/self/clear_refs").write_text("5")  # Linux: the high-water mark starts again from here
+        # Linux: the high-water mark starts again from here
+        Path("/proc/self/clear_refs").write_text("5")
         before = memory_kib("VmRSS")
         result = function(ids)
     print((memory_kib("VmHWM") - before) // 1024)
@@ -220,7 +225,9 @@ def print_peak(way: str, n_tokens: int) -> None:
 
 def memory_kib(field: str) -> int:
     status = Path("/proc/self/status").read_text()
-    return int(next(line.split()[1] for line in status.splitlines() if line.startswith(field + ":")))
+    return int(
+        next(line.split()[1] for line in status.splitlines() if line.startswith(field + ":"))
+    )
 
 
 def main() -> None:
@@ -229,16 +236,22 @@ def main() -> None:
     )
     parser.add_argument("--tokens", type=int, nargs="+", default=[16, 128, 512, 1024])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, help="torch's threads (as torch chooses, if not given)")
+    parser.add_argument(
+        "--threads", type=int, help="torch's threads (as torch chooses, if not given)"
+    )
     parser.add_argument("--to", default=PLAIN, choices=WAYS, help="the way that all are divided by")
-    parser.add_argument("--wall", action="store_true", help="the time on the clock instead of CPU time")
+    parser.add_argument(
+        "--wall", action="store_true", help="the time on the clock instead of CPU time"
+    )
     parser.add_argument("--no-memory", action="store_true", help="do not measure the peaks")
     parser.add_argument("--peak", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.peak:
         return print_peak(args.peak, args.tokens[0])
     ways = [
-        w for w in WAYS if not w.startswith("TransformerLens") or importlib.util.find_spec("transformer_lens")
+        w
+        for w in WAYS
+        if not w.startswith("TransformerLens") or importlib.util.find_spec("transformer_lens")
     ]
     if args.threads:
         torch.set_num_threads(args.threads)
@@ -250,7 +263,12 @@ def main() -> None:
     clock = "time" if args.wall else "CPU time"
     peaks = "" if args.no_memory else "; + MiB at the peak"
     print(f"{clock} relative to {args.to}; {torch.get_num_threads()} threads{peaks}\n")
-    print("| T = | " + " | ".join(str(n) for n in args.tokens) + " |\n|---|" + "---|" * len(args.tokens))
+    print(
+        "| T = | "
+        + " | ".join(str(n) for n in args.tokens)
+        + " |\n|---|"
+        + "---|" * len(args.tokens)
+    )
     for way in ways:
         cells = [
             f"{found[way, n]:.2f}" + ("" if args.no_memory else f" (+{peak_memory(way, n)} MiB)")

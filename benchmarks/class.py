@@ -145,7 +145,9 @@ async def together(pupils: list[Browser], words: list[str], rng: random.Random) 
     return await asyncio.gather(*map(one, pupils, words))
 
 
-async def survive(pupils: list[Browser], words: list[str], rng: random.Random, servers: list[Server]) -> int:
+async def survive(
+    pupils: list[Browser], words: list[str], rng: random.Random, servers: list[Server]
+) -> int:
     """The same, and the servers are killed meanwhile; how many had to come back."""
     back = 0
 
@@ -179,7 +181,9 @@ async def survive(pupils: list[Browser], words: list[str], rng: random.Random, s
 async def late(pupils: list[Browser]) -> int:
     """Everybody votes once more, from the page as it was before the lock; how many are refused."""
     await asyncio.gather(*(pupil.vote("late") for pupil in pupils))
-    return sum(any("too late" in text or "locked" in text for text in pupil.texts) for pupil in pupils)
+    return sum(
+        any("too late" in text or "locked" in text for text in pupil.texts) for pupil in pupils
+    )
 
 
 async def wall_and_file(server: Server, secret: str) -> tuple[Counter[str], Counter[str]]:
@@ -227,13 +231,16 @@ async def measure(servers: list[Server], classes: Classes, args: argparse.Namesp
         at_95 = waited[max(0, -(-95 * len(waited) // 100) - 1)]
         half = statistics.median(waited)
         print(
-            f"| vote {number + 1} | {len(pupils)} | {half:.0f} | {at_95:.0f} | {waited[-1]:.0f} |", flush=True
+            f"| vote {number + 1} | {len(pupils)} | {half:.0f} | {at_95:.0f} | {waited[-1]:.0f} |",
+            flush=True,
         )
     for task in looking:
         task.cancel()
     words = [rng.choice(WORDS) for _ in pupils]
     back = await survive(pupils, words, rng, servers)
-    print(f"servers killed in the middle of a vote: {back} came back, all {len(pupils)} acknowledged")
+    print(
+        f"servers killed in the middle of a vote: {back} came back, all {len(pupils)} acknowledged"
+    )
     for pupil in pupils:  # who had voted before has lost its server too
         await pupil.leave()
         await pupil.open()
@@ -259,7 +266,9 @@ def main() -> None:
     )
     parser.add_argument("--pupils", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--beside", type=int, default=30, help="open pages of others, which look for news")
+    parser.add_argument(
+        "--beside", type=int, default=30, help="open pages of others, which look for news"
+    )
     parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--database", help="a URL; without it a file of SQLite")
     args = parser.parse_args()

@@ -62,7 +62,9 @@ def cluster(nodes: int) -> Iterator[tuple[Nodes, Queue]]:
 def ask(queue: Queue, lm: LanguageModel, rng: random.Random, tokens: int, visitors: int) -> list:
     """A map for each visitor, of a text that nobody has had."""
     texts = [tuple(rng.randrange(256, 4000) for _ in range(tokens)) for _ in range(visitors)]
-    return [queue.get(Task(knock_out, "mini", (ids, None)), lm, f"{i}") for i, ids in enumerate(texts)]
+    return [
+        queue.get(Task(knock_out, "mini", (ids, None)), lm, f"{i}") for i, ids in enumerate(texts)
+    ]
 
 
 def timed(queue: Queue, lm: LanguageModel, rng: random.Random, tokens: int) -> float:
@@ -123,7 +125,9 @@ def read(queue: Queue, rng: random.Random, tokens: int) -> tuple[float, float]:
     return took[0], took[1]
 
 
-def simulated(learners: int, processors: int, seconds: float, rng: random.Random) -> tuple[float, float]:
+def simulated(
+    learners: int, processors: int, seconds: float, rng: random.Random
+) -> tuple[float, float]:
     """Median and 95 of 100 of the seconds that learners wait for a map, when `processors` make them."""
     asked = []
     now = 0.0
@@ -172,7 +176,9 @@ def main() -> None:
                 jobs[4].join(MOST)
                 made.remove_node(made.list_all_nodes()[2], allow_graceful=False)
                 ended = [job.join(MOST) and job.state for job in jobs]
-                print(f"measured: a node killed after five maps: {ended.count('done')} of {VISITORS} done")
+                print(
+                    f"measured: a node killed after five maps: {ended.count('done')} of {VISITORS} done"
+                )
     one, two = (min(took[nodes]) for nodes in (1, 2))
     print(f"measured: the second node brings {one / two - 1:.2f} of the first")
     done = args.rounds * VISITORS

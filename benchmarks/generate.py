@@ -62,7 +62,9 @@ def in_bfloat16(lm: LanguageModel) -> LanguageModel:
 
 def with_biases(lm: LanguageModel) -> GPTModel:
     """The same model with biases of 0 where it has none: transformers' GPT-2 always has them."""
-    model = GPTModel(lm.config.to_dict() | {"qkv_bias": True, "linear_bias": True, "norm_bias": True})
+    model = GPTModel(
+        lm.config.to_dict() | {"qkv_bias": True, "linear_bias": True, "norm_bias": True}
+    )
     for parameter in model.parameters():
         torch.nn.init.zeros_(parameter)
     model.load_state_dict(lm.model.state_dict(), strict=False)
@@ -152,13 +154,20 @@ def written(name: str, counts: list[int], rounds: int, clock: Callable[[], float
                     found[way] = function(prompt, count)
                     times[way].append(clock() - began)
             for way in WAYS:
-                ratio = statistics.median(a / b for a, b in zip(times[way], times[THEIRS], strict=True))
+                ratio = statistics.median(
+                    a / b for a, b in zip(times[way], times[THEIRS], strict=True)
+                )
                 milliseconds = statistics.median(times[way]) / count * 1000
                 cell = f"{ratio:.2f} ({milliseconds:.1f} ms)"
                 if found[way] not in (None, found[THEIRS]):
                     cell += ", other tokens"
                 cells[way].append(cell)
-    print(f"\n| {name}, new tokens: | " + " | ".join(map(str, counts)) + " |\n|---|" + "---|" * len(counts))
+    print(
+        f"\n| {name}, new tokens: | "
+        + " | ".join(map(str, counts))
+        + " |\n|---|"
+        + "---|" * len(counts)
+    )
     for way in WAYS:
         print(f"| {way} | " + " | ".join(cells[way]) + " |", flush=True)
 
@@ -174,7 +183,8 @@ def captured(sizes: list[int], rounds: int, clock: Callable[[], float]) -> None:
         for attempt in range(rounds):
             earlier = lm.trace(ids[: n - 1])
             began = clock()
-            earlier = lm.trace(ids[:n], after=earlier)  # copies the keys and values: later ones need not
+            # copies the keys and values: later ones need not
+            earlier = lm.trace(ids[:n], after=earlier)
             after_first = clock()
             step = lm.trace(ids, after=earlier)
             after_step = clock()
@@ -200,7 +210,8 @@ def peak(n_tokens: int) -> None:
     """MiB that a text of so many tokens and one more gained at the peak, in this process."""
     lm = gpt2_124m()
     list(lm.generate(random_ids(8)[0].tolist(), 2, temperature=0))
-    Path("/proc/self/clear_refs").write_text("5")  # Linux: the high-water mark starts again from here
+    # Linux: the high-water mark starts again from here
+    Path("/proc/self/clear_refs").write_text("5")
     before = memory_kib("VmRSS")
     list(lm.generate(random_ids(n_tokens)[0].tolist(), 1, temperature=0))
     print((memory_kib("VmHWM") - before) // 1024)
@@ -211,12 +222,20 @@ def memory(sizes: list[int]) -> None:
     gained = []
     for n in sizes:
         command = [sys.executable, __file__, "--peak", str(n)]
-        gained.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        gained.append(
+            json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        )
     print("\n| T = | " + " | ".join(map(str, sizes)) + " |\n|---|" + "---|" * len(sizes))
     print(
-        "| keys and values | " + " | ".join(f"{past_bytes(config, n) / 2**20:.0f} MiB" for n in sizes) + " |"
+        "| keys and values | "
+        + " | ".join(f"{past_bytes(config, n) / 2**20:.0f} MiB" for n in sizes)
+        + " |"
     )
-    print("| reading T tokens, all gained at the peak | " + " | ".join(f"{g} MiB" for g in gained) + " |")
+    print(
+        "| reading T tokens, all gained at the peak | "
+        + " | ".join(f"{g} MiB" for g in gained)
+        + " |"
+    )
 
 
 def main() -> None:
@@ -224,8 +243,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, help="torch's threads (as torch chooses, if not given)")
-    parser.add_argument("--wall", action="store_true", help="the time on the clock instead of CPU time")
+    parser.add_argument(
+        "--threads", type=int, help="torch's threads (as torch chooses, if not given)"
+    )
+    parser.add_argument(
+        "--wall", action="store_true", help="the time on the clock instead of CPU time"
+    )
     parser.add_argument("--parts", nargs="+", default=["written", "captured", "memory"])
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--counts", type=int, nargs="+", default=[16, 64, 256])

@@ -30,7 +30,9 @@ IN_PAGE = """async ([text, times]) => {
 
 def main() -> None:
     lm = gptviz.load(*sys.argv[1:2])
-    story = (Path(gptviz.__file__).parent / "assets" / "text" / "alice_chapter_1.txt").read_text("utf-8")
+    story = (Path(gptviz.__file__).parent / "assets" / "text" / "alice_chapter_1.txt").read_text(
+        "utf-8"
+    )
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "handout.html"
         file.write_text(handout(lm, "Hello"), "utf-8")
@@ -39,7 +41,9 @@ def main() -> None:
         start = time.perf_counter()
         page.goto(file.as_uri())
         page.wait_for_selector("footer")
-        print(f"{file.stat().st_size / 1e6:.1f} MB, on the screen after {time.perf_counter() - start:.1f} s")
+        print(
+            f"{file.stat().st_size / 1e6:.1f} MB, on the screen after {time.perf_counter() - start:.1f} s"
+        )
         print(f"{'tokens':>6} {'browser':>9} {'lm.trace':>9}")
         for tokens in TOKENS:
             text = lm.decode(lm.encode(story)[:tokens])
@@ -49,7 +53,9 @@ def main() -> None:
                 start = time.perf_counter()
                 lm.trace(text)
                 theirs.append(1000 * (time.perf_counter() - start))
-            print(f"{tokens:6} {statistics.median(ours):6.0f} ms {statistics.median(theirs):6.0f} ms")
+            print(
+                f"{tokens:6} {statistics.median(ours):6.0f} ms {statistics.median(theirs):6.0f} ms"
+            )
         browser.close()
 
 

@@ -54,7 +54,9 @@ def restarted(lm: gptviz.LanguageModel, ids: list[int]) -> torch.Tensor:
     found = []
     for part in parts_of(lm):
         hooks = muting(lm, part.block, [part])
-        hidden = forward.hidden_from(lm.model, part.block, streams["resid_pre", part.block][None], hooks)
+        hidden = forward.hidden_from(
+            lm.model, part.block, streams["resid_pre", part.block][None], hooks
+        )
         found.append(head(lm, hidden[:, -1]))
     return torch.cat(found)
 
@@ -91,7 +93,12 @@ def muting(lm: gptviz.LanguageModel, block: int, parts: list[MutedPart]) -> list
             value = value.clone()
             for row, part in zip(value, parts, strict=True):
                 if part.kind == kind:
-                    row[:, slice(None) if part.head is None else slice(part.head * d, part.head * d + d)] = 0
+                    row[
+                        :,
+                        slice(None)
+                        if part.head is None
+                        else slice(part.head * d, part.head * d + d),
+                    ] = 0
             return value
 
         return mute
@@ -140,9 +147,13 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=["mini", "gpt2-untrained"])
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, help="torch's threads (as torch chooses, if not given)")
+    parser.add_argument(
+        "--threads", type=int, help="torch's threads (as torch chooses, if not given)"
+    )
     parser.add_argument("--no-lens", action="store_true", help="leave TransformerLens out")
-    parser.add_argument("--wall", action="store_true", help="the time on the clock instead of CPU time")
+    parser.add_argument(
+        "--wall", action="store_true", help="the time on the clock instead of CPU time"
+    )
     args = parser.parse_args()
     if args.wall:
         clock = time.perf_counter
@@ -153,7 +164,10 @@ def main() -> None:
     what = "CPU seconds"
     if args.wall:
         what = "seconds"
-    print(f"{what} for all parts, {args.tokens} tokens, {torch.get_num_threads()} threads\n", flush=True)
+    print(
+        f"{what} for all parts, {args.tokens} tokens, {torch.get_num_threads()} threads\n",
+        flush=True,
+    )
     for name in args.models:
         lm = gptviz.load(name)
         ids = lm.encode(STORY)[: args.tokens]
@@ -169,7 +183,9 @@ def main() -> None:
                     began = clock()
                     work()
                     took.setdefault(way, []).append(clock() - began)
-        print(f"| {name}, {len(truth)} parts | seconds | times as fast | largest difference of a logit |")
+        print(
+            f"| {name}, {len(truth)} parts | seconds | times as fast | largest difference of a logit |"
+        )
         print("|---|---|---|---|")
         first = statistics.median(took["one by one"])
         for way, seconds in took.items():

@@ -69,7 +69,9 @@ def at_once(number: int, steps: int) -> None:
     runs.close()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = (used.ru_utime + used.ru_stime) / cores
-    print(f"{number} trainings of {steps} steps: {wall:.1f} s, their CPU / {cores} cores: {cpu:.1f} s")
+    print(
+        f"{number} trainings of {steps} steps: {wall:.1f} s, their CPU / {cores} cores: {cpu:.1f} s"
+    )
 
 
 def main() -> None:
@@ -79,7 +81,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--until", type=int, default=600)
-    parser.add_argument("--at-once", type=int, default=0, metavar="N", help="visitors who train one each")
+    parser.add_argument(
+        "--at-once", type=int, default=0, metavar="N", help="visitors who train one each"
+    )
     args = parser.parse_args()
     if args.at_once:
         return at_once(args.at_once, args.steps)
@@ -90,13 +94,17 @@ def main() -> None:
         found: dict[bool, list[float]] = {False: [], True: []}
         for turn in range(args.rounds):
             for snapshots in found:
-                found[snapshots].append(tokens_a_second(folder / f"{turn}{snapshots}", args.steps, snapshots))
+                found[snapshots].append(
+                    tokens_a_second(folder / f"{turn}{snapshots}", args.steps, snapshots)
+                )
         without, with_them = (statistics.median(found[snapshots]) for snapshots in (False, True))
         ratio = statistics.median(b / a for a, b in zip(found[False], found[True], strict=True))
         print("| | tokens a second |\n|---|---|")
         print(f"| without snapshots | {without:,.0f} |")
         print(f"| with snapshots every 20 steps | {with_them:,.0f} ({ratio:.2f} of that) |\n")
-        print("| run | induction score of 0.6 | highest score | validation loss then |\n|---|---|---|---|")
+        print(
+            "| run | induction score of 0.6 | highest score | validation loss then |\n|---|---|---|---|"
+        )
         for name, changes in (
             ("2 blocks", {}),
             ("2 blocks, another seed", {"seed": 1}),

@@ -92,7 +92,9 @@ def write_all(size: str, folder: Path) -> None:
     torch.save(makers.nanogpt_checkpoint(truth), folder / "ckpt.pt")
 
 
-def measure_all(size: str, folder: Path, dtype: str, rounds: int) -> dict[str, list[dict[str, float]]]:
+def measure_all(
+    size: str, folder: Path, dtype: str, rounds: int
+) -> dict[str, list[dict[str, float]]]:
     """Every reader once a round, in turn; a first round that fills the disk cache is not counted."""
     found: dict[str, list[dict[str, float]]] = {way: [] for way in READERS}
     heads = str(HUB_MODELS[size].config.n_heads)
@@ -108,12 +110,16 @@ def measure_all(size: str, folder: Path, dtype: str, rounds: int) -> dict[str, l
 def show(size: str, dtype: str, found: dict[str, list[dict[str, float]]]) -> None:
     weights = found[PLAIN][0]["weights"]
     print(f"\n{size}, {weights / 1e9:.2f} GB of weights in {dtype}")
-    print(f"{'reader':40} {'loaded':>8} {'first logits':>13} {'ratio':>6} {'peak memory / weights':>22}")
+    print(
+        f"{'reader':40} {'loaded':>8} {'first logits':>13} {'ratio':>6} {'peak memory / weights':>22}"
+    )
     for way, rounds in found.items():
         ratios = [r["first"] / p["first"] for r, p in zip(rounds, found[PLAIN], strict=True)]
         seconds, first = (statistics.median(r[key] for r in rounds) for key in ("seconds", "first"))
         memory = max(r["memory"] for r in rounds)
-        print(f"{way:40} {seconds:6.2f} s {first:11.2f} s {statistics.median(ratios):6.2f} {memory:22.2f}")
+        print(
+            f"{way:40} {seconds:6.2f} s {first:11.2f} s {statistics.median(ratios):6.2f} {memory:22.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -34,7 +34,9 @@ from gptviz.ui.components.machine import sent, spoken
 from pages import Wire, at_rest
 from tests.browser.conftest import CHROMIUM_ARGS, WATCH, chromium, start_server, stop_server
 
-TEXT = "Once upon a time there was a little girl who lived in a small house in the wood, and one day"
+TEXT = (
+    "Once upon a time there was a little girl who lived in a small house in the wood, and one day"
+)
 STEPS = (
     "block.4",
     "block.4.attention",
@@ -108,7 +110,9 @@ def alone(page: Page, at: str) -> tuple[float, float]:
         for e in events
         if e["name"] == "thread_name" and e["args"]["name"] == "CrRendererMain"
     }
-    tasks = [e.get("tdur", 0) for e in events if e["name"] == "RunTask" and (e["pid"], e["tid"]) in main]
+    tasks = [
+        e.get("tdur", 0) for e in events if e["name"] == "RunTask" and (e["pid"], e["tid"]) in main
+    ]
     return 1000 * (len(times) - 1) / (times[-1] - times[0]), max(tasks) / 1000
 
 
@@ -121,9 +125,20 @@ def prepared(model: str, text: str, steps: Sequence[str]) -> dict[str, dict[str,
     for at in steps:
         place = resolve(lm, t, at, len(t) - 1)
         level = sent(Both(machine.level(lm, t, place.at, len(t) - 1)))
-        said = {"says": spoken(level.pop("says")), "path": [(one.at, one.name) for one in place.path]}
-        where = {"mode": "light", "kind": place.kind, "at": at, "position": len(t) - 1, "tokens": tokens}
-        places[at] = where | said | {"level": level, "table": [], "sides": [], "more": None, "way": []}
+        said = {
+            "says": spoken(level.pop("says")),
+            "path": [(one.at, one.name) for one in place.path],
+        }
+        where = {
+            "mode": "light",
+            "kind": place.kind,
+            "at": at,
+            "position": len(t) - 1,
+            "tokens": tokens,
+        }
+        places[at] = (
+            where | said | {"level": level, "table": [], "sides": [], "more": None, "way": []}
+        )
     return places
 
 
@@ -150,7 +165,9 @@ def main() -> None:
                 page.goto("about:blank")
                 places = prepared(model, text, steps)
                 page.set_content(
-                    ALONE.replace("{bundle}", bundle("machine")).replace("{places}", json.dumps(places))
+                    ALONE.replace("{bundle}", bundle("machine")).replace(
+                        "{places}", json.dumps(places)
+                    )
                 )
                 page.get_by_test_id("machine").wait_for()
                 moved = [[alone(page, step) for step in steps] for _ in range(rounds)]
@@ -158,7 +175,8 @@ def main() -> None:
                     ms, sizes = zip(*(run[number] for run in app), strict=True)
                     own = len(json.dumps(places[step]))
                     frames, task = (
-                        statistics.median(one) for one in zip(*(run[number] for run in moved), strict=True)
+                        statistics.median(one)
+                        for one in zip(*(run[number] for run in moved), strict=True)
                     )
                     named = f"{model:15} {last + 1:6} {step or 'the machine':28}"
                     came = f"{statistics.median(ms):6.0f} {max(sizes):10,} {own:8,}"

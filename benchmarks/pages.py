@@ -28,7 +28,8 @@ from gptviz.ui.shell.navigation import PAGES as PAGES_THERE_ARE
 from tests.browser.conftest import CHROMIUM_ARGS, WATCH, chromium, start_server, stop_server
 
 PAGES = ["", *list(PAGES_THERE_ARE)[1:]]
-Sample = tuple[float, int, float, float]  # milliseconds, bytes, CPU milliseconds of server and browser
+# milliseconds, bytes, CPU milliseconds of server and browser
+Sample = tuple[float, int, float, float]
 TEXT = "Once upon a time there was a little girl who lived in a small house in the wood."
 
 
@@ -75,7 +76,9 @@ def cpu() -> tuple[float, float]:
     return sum(map(used.__getitem__, server)), sum(map(used.__getitem__, browser))
 
 
-def measure(page: Page, wire: Wire, event: Callable[[], None], happened: Callable[[], None]) -> Sample:
+def measure(
+    page: Page, wire: Wire, event: Callable[[], None], happened: Callable[[], None]
+) -> Sample:
     """From an event, through the first sign of it, to rest."""
     before = wire.bytes
     began = time.perf_counter()
@@ -104,7 +107,9 @@ def change_prompt(page: Page, wire: Wire, text: str) -> Sample:
         page,
         wire,
         lambda: box.press("Enter"),
-        lambda: page.wait_for_function(f"decodeURIComponent(location.search).includes({text.split()[-1]!r})"),
+        lambda: page.wait_for_function(
+            f"decodeURIComponent(location.search).includes({text.split()[-1]!r})"
+        ),
     )
 
 
@@ -128,7 +133,9 @@ def run(url: str, text: str, rounds: int, pages: list[str]) -> dict[tuple[str, s
                 context.add_init_script(path=WATCH)
                 page = context.new_page()
                 wire = Wire(page)
-                samples["load"].append(first_load(page, wire, f"{url}/{name}?{urlencode({'text': text})}"))
+                samples["load"].append(
+                    first_load(page, wire, f"{url}/{name}?{urlencode({'text': text})}")
+                )
                 if not page.locator(".st-key-prompt").count():
                     context.close()
                     continue
@@ -137,7 +144,9 @@ def run(url: str, text: str, rounds: int, pages: list[str]) -> dict[tuple[str, s
                 context.close()
             for event, values in samples.items():
                 if values:
-                    found[name, event] = [statistics.median(one) for one in zip(*values, strict=True)]
+                    found[name, event] = [
+                        statistics.median(one) for one in zip(*values, strict=True)
+                    ]
         browser.close()
     return found
 
@@ -158,7 +167,9 @@ def main() -> None:
             stop_server(server)
     print("| page | first load | a chip is clicked | the prompt is changed |\n|---|---|---|---|")
     best = {
-        event: min((found[name, event][0] for name in args.pages if (name, event) in found), default=1)
+        event: min(
+            (found[name, event][0] for name in args.pages if (name, event) in found), default=1
+        )
         for event in ("load", "chip", "prompt")
     }
     for name in args.pages:

@@ -68,7 +68,12 @@ ROWS = [
         lambda lm, t: cells(lm, t, 0, min(16, len(t))),
     ),
     Row("why", "attribution", sites, lambda lm, t: attribution(t, lm.model, TOKEN, AGAINST)),
-    Row("why", "source tokens", with_sources, lambda lm, t: source_tokens(t, lm.model, TOKEN, AGAINST)),
+    Row(
+        "why",
+        "source tokens",
+        with_sources,
+        lambda lm, t: source_tokens(t, lm.model, TOKEN, AGAINST),
+    ),
     Row("why", "paths", lambda _: list(PATHS), lambda lm, t: paths(lm, t, TOKEN, AGAINST)),
     Row("why", "flow: one token's graph", lambda _: list(FLOW), contribution_graph),
     Row("why", "flow: shares of all tokens", lambda _: list(FLOW), token_flow),
@@ -89,7 +94,9 @@ def clocked(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def measure(lm: gptviz.LanguageModel, ids: list[int], rows: list[Row], rounds: int) -> tuple[float, list]:
+def measure(
+    lm: gptviz.LanguageModel, ids: list[int], rows: list[Row], rounds: int
+) -> tuple[float, list]:
     """Milliseconds of a plain pass, and for each row its time divided by that, None where it is left out."""
     possible = [row for row in rows if len(ids) <= row.most]
     keep = dict.fromkeys(key for row in possible for key in row.keep(lm.config))
@@ -100,7 +107,9 @@ def measure(lm: gptviz.LanguageModel, ids: list[int], rows: list[Row], rounds: i
         for row in possible:
             times.setdefault(row.name, []).append(clocked(lambda row=row: row.work(lm, trace)))
     middle = {name: statistics.median(found) for name, found in times.items()}
-    return 1000 * middle[""], [middle[row.name] / middle[""] if row.name in middle else None for row in rows]
+    return 1000 * middle[""], [
+        middle[row.name] / middle[""] if row.name in middle else None for row in rows
+    ]
 
 
 def written(ratio: float | None) -> str:
@@ -111,7 +120,9 @@ def written(ratio: float | None) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--tokens", type=int, nargs="+", default=[16, 128, 1024])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--model", default="gpt2-untrained")

@@ -56,7 +56,13 @@ from tests.models.checkpoints import makers
 BROKEN = (ConnectionClosed, InvalidHandshake, InvalidMessage, OSError, EOFError, TimeoutError)
 VISITORS = 10  # in the chaos
 STARTED = re.compile(r"event=start what=(\w+) pid=(\d+)")
-EDITS = ("z.4.3=zero", "attn.2=uniform", "resid_post.3=x0.9", "mlp_out.1=mean", "z.0.1=zero,z.3.4=x0.5")
+EDITS = (
+    "z.4.3=zero",
+    "attn.2=uniform",
+    "resid_post.3=x0.9",
+    "mlp_out.1=mean",
+    "z.0.1=zero,z.3.4=x0.5",
+)
 
 
 class Deployment:
@@ -69,7 +75,12 @@ class Deployment:
         self.url = f"http://127.0.0.1:{port}"
         self.ports = range(first, first + replicas)
         self.log = home / "log"
-        command = [sys.executable, str(ROOT / "deploy" / "replicas.py"), "--replicas", str(replicas)]
+        command = [
+            sys.executable,
+            str(ROOT / "deploy" / "replicas.py"),
+            "--replicas",
+            str(replicas),
+        ]
         with self.log.open("wb") as out:
             self._process = subprocess.Popen(
                 [*command, "--port", str(port), "--first", str(first)],
@@ -99,7 +110,11 @@ class Deployment:
 
     def tracebacks(self) -> list[str]:
         """Lines of the log that tell of an error."""
-        return [line for line in self.log.read_text().splitlines() if re.search(r"Traceback|\.py:\d+ ", line)]
+        return [
+            line
+            for line in self.log.read_text().splitlines()
+            if re.search(r"Traceback|\.py:\d+ ", line)
+        ]
 
 
 def line(cells: list[object]) -> str:
@@ -143,7 +158,9 @@ class Learner(Visitor):
 
     async def edit(self, edits: str, page: str) -> None:
         """Another page of the model with these edits, by a link."""
-        kept = {name: values[0] for name, values in parse_qs(self._query).items() if name != "edits"}
+        kept = {
+            name: values[0] for name, values in parse_qs(self._query).items() if name != "edits"
+        }
         self._query = urlencode(kept | ({"edits": edits} if edits else {}))
         await self.turn_to(page)
 
@@ -208,7 +225,9 @@ class Learner(Visitor):
         await self.press("Load these files")
         await self._run(self._rerun())
         mine = "model=upload" in self._query and not self.said
-        kept = {name: values[0] for name, values in parse_qs(self._query).items() if name != "model"}
+        kept = {
+            name: values[0] for name, values in parse_qs(self._query).items() if name != "model"
+        }
         self._query = urlencode(kept)
         await self.turn_to("attention")
         return mine
@@ -231,7 +250,9 @@ class Learner(Visitor):
         if kind == "new_session":
             self.session = message.new_session.initialize.session_id
         elif kind == "file_urls_response":
-            self.urls = [(one.file_id, one.upload_url) for one in message.file_urls_response.file_urls]
+            self.urls = [
+                (one.file_id, one.upload_url) for one in message.file_urls_response.file_urls
+            ]
         return super()._heard(message)
 
     def _drawn(self, element: Element, fragment: str) -> None:
@@ -250,7 +271,9 @@ class Learner(Visitor):
 
 async def compare(args: argparse.Namespace, home: Path) -> None:
     both = {number: Deployment(home / f"{number}", number) for number in (1, 2)}
-    print("| page | visitors | replicas | half within, s | all, s | of one's | CPU of a run, ms | cores |")
+    print(
+        "| page | visitors | replicas | half within, s | all, s | of one's | CPU of a run, ms | cores |"
+    )
     print("|---" * 8 + "|")
     rng = random.Random(1)
     try:
@@ -262,7 +285,9 @@ async def compare(args: argparse.Namespace, home: Path) -> None:
                 query: dict[str, object] = {"text": some_text(rng)}
                 visitors = await arrive(both[number].url, page, args.visitors, query)
                 texts = [some_text(rng) for _ in visitors]
-                pressed = [visitor.press_run(text) for visitor, text in zip(visitors, texts, strict=True)]
+                pressed = [
+                    visitor.press_run(text) for visitor, text in zip(visitors, texts, strict=True)
+                ]
                 cpu[number] -= both[number].cpu()
                 seconds = await asyncio.gather(*pressed)
                 cpu[number] += both[number].cpu()
@@ -292,7 +317,9 @@ WORKERS = "its workers"
 FORKS = "their forks' origin"
 
 
-async def acts(learner: Learner, rng: random.Random, files: dict[str, bytes], done: Counter[str]) -> None:
+async def acts(
+    learner: Learner, rng: random.Random, files: dict[str, bytes], done: Counter[str]
+) -> None:
     """One thing that a visitor may do."""
     chance = rng.random()
     if chance < 0.02:
@@ -312,7 +339,8 @@ async def acts(learner: Learner, rng: random.Random, files: dict[str, bytes], do
 
 def small_model(folder: Path) -> dict[str, bytes]:
     """A GPT-2 with little in it, as Hugging Face saves it."""
-    makers.save_hf(makers.hf_model(vocab_size=50257), folder)  # then it reads with GPT-2's tokenizer
+    # then it reads with GPT-2's tokenizer
+    makers.save_hf(makers.hf_model(vocab_size=50257), folder)
     kept = ("config.json", "model.safetensors")
     return {name: (folder / name).read_bytes() for name in kept}
 
@@ -346,11 +374,18 @@ async def soak(args: argparse.Namespace, home: Path) -> None:
 
     async def report() -> None:
         names = ("acts", "visits", "edits", "uploads", "trainings")
-        print(f"| minute | {' | '.join(names)} | two replicas, MB | errors |\n|{'---|' * (len(names) + 3)}")
+        print(
+            f"| minute | {' | '.join(names)} | two replicas, MB | errors |\n|{'---|' * (len(names) + 3)}"
+        )
         while time.monotonic() < end:
             await asyncio.sleep(min(60, max(1, end - time.monotonic())))
             megabytes.append(deployment.megabytes())
-            row = [len(megabytes), *(done[name] for name in names), round(megabytes[-1]), faults.total()]
+            row = [
+                len(megabytes),
+                *(done[name] for name in names),
+                round(megabytes[-1]),
+                faults.total(),
+            ]
             print(line(row), flush=True)
 
     try:
@@ -501,7 +536,8 @@ class Database:
         killed = [first, *children([first])]
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
-        while any(Path(f"/proc/{pid}").exists() for pid in killed):  # it does not start beside its own rest
+        # it does not start beside its own rest
+        while any(Path(f"/proc/{pid}").exists() for pid in killed):
             time.sleep(0.1)
         (self._data / "postmaster.pid").unlink()
 
@@ -534,13 +570,16 @@ async def chaos_of_a_class(home: Path) -> None:
         words = [rng.choice(lesson.WORDS) for _ in pupils]
         for pupil, word in zip(pupils, words, strict=True):
             await pupil.vote(word)
-            told += any("did not answer" in text for text in pupil.texts) and not pupil.acknowledged(word)
+            told += any(
+                "did not answer" in text for text in pupil.texts
+            ) and not pupil.acknowledged(word)
         database.start()
         for pupil, word in zip(pupils, words, strict=True):
             await pupil.vote(word)
             assert pupil.acknowledged(word), pupil.texts
         classes.steer(secret, marks=(0, ["shown"]))
-        first = SimpleNamespace(url=f"http://127.0.0.1:{deployment.ports[0]}")  # a file lies at its replica
+        # a file lies at its replica
+        first = SimpleNamespace(url=f"http://127.0.0.1:{deployment.ports[0]}")
         seen, in_file = await lesson.wall_and_file(first, secret)
         print(
             f"the database killed: {told} of {len(pupils)} were told in a sentence, and voted again; "

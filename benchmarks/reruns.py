@@ -76,7 +76,9 @@ class Session(Visitor):
         return seconds
 
 
-async def measure(url: str, pid: int, text: str, tokens: int, args: argparse.Namespace) -> dict[str, tuple]:
+async def measure(
+    url: str, pid: int, text: str, tokens: int, args: argparse.Namespace
+) -> dict[str, tuple]:
     sessions = []
     for page in args.pages:
         sessions.append(Session(url, page, {"text": text, "model": args.model}))
@@ -86,13 +88,16 @@ async def measure(url: str, pid: int, text: str, tokens: int, args: argparse.Nam
         token = str((number * 7 + 3) % tokens)
         for session in sessions:
             times = []
-            mixed = random.Random(f"{number} {session.page}").sample(text.split(), len(text.split()))
+            mixed = random.Random(f"{number} {session.page}").sample(
+                text.split(), len(text.split())
+            )
             for changes in ({"text": " ".join(mixed)}, {"token": token}, {}):
                 session.query |= changes
                 began = cpu(pid)
                 workers = sum(map(cpu, descendants(pid)))
                 size = await session.run(**changes)
-                await asyncio.sleep(0.02)  # what a run leaves to do after its last message belongs to it
+                # what a run leaves to do after its last message belongs to it
+                await asyncio.sleep(0.02)
                 times += [cpu(pid) - began, sum(map(cpu, descendants(pid))) - workers]
                 if "token" in changes:
                     sent = size
@@ -100,7 +105,8 @@ async def measure(url: str, pid: int, text: str, tokens: int, args: argparse.Nam
     for session in sessions:
         await session.leave()
     return {
-        page: tuple(statistics.median(v) for v in zip(*runs, strict=True)) for page, runs in found.items()
+        page: tuple(statistics.median(v) for v in zip(*runs, strict=True))
+        for page, runs in found.items()
     }
 
 
@@ -128,7 +134,10 @@ def main() -> None:
             }
         finally:
             stop_server(server)
-    heads = [f"{count} tokens: another text | another token | the same again | sent" for count in args.tokens]
+    heads = [
+        f"{count} tokens: another text | another token | the same again | sent"
+        for count in args.tokens
+    ]
     print("| page | " + " | ".join(heads) + " |\n|" + "---|" * (1 + 4 * len(heads)))
     for page in args.pages:
         cells = [

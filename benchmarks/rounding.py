@@ -39,7 +39,9 @@ def main() -> None:
     torch.set_num_threads(1)
     lm = gptviz.load("mini")
     half = gptviz.load("mini", dtype="bfloat16")
-    print(f"grown one by one to {TOKENS} tokens against a whole pass, {TEXTS} texts: worst site, last logits")
+    print(
+        f"grown one by one to {TOKENS} tokens against a whole pass, {TEXTS} texts: worst site, last logits"
+    )
     for edits in EDITS:
         worst = []
         for ids in texts(lm):
@@ -56,7 +58,9 @@ def main() -> None:
     for ids in texts(lm):
         one = lm.trace(ids)
         two = half.trace(ids)
-        attn = [(one["attn", b] - two["attn", b]).abs().flatten() for b in range(lm.config.n_layers)]
+        attn = [
+            (one["attn", b] - two["attn", b]).abs().flatten() for b in range(lm.config.n_layers)
+        ]
         weights.append(torch.cat(attn))
         for position in range(len(ids)):
             p, q = (trace.logits(position).double().softmax(0) for trace in (one, two))

@@ -82,7 +82,14 @@ async def arrive(url: str, page: str, number: int, query: dict[str, object]) -> 
 
 
 async def press_together(
-    url: str, server: Server, page: str, number: int, own: bool, rounds: int, tokens: int, model: str
+    url: str,
+    server: Server,
+    page: str,
+    number: int,
+    own: bool,
+    rounds: int,
+    tokens: int,
+    model: str,
 ) -> str:
     """One line of the table; everybody has left when it is there."""
     rng = random.Random(f"{page} {number} {own}")
@@ -173,7 +180,8 @@ async def beside(url: str, page: str, number: int, rounds: int) -> None:
         busy = [await light.press_run(some_text(rng)) for _ in range(10)]
         half = [1000 * statistics.median(times) for times in (alone, busy)]
         print(
-            f"attention: {half[0]:.0f} ms alone, {half[1]:.0f} ms beside {number} maps ({page})", flush=True
+            f"attention: {half[0]:.0f} ms alone, {half[1]:.0f} ms beside {number} maps ({page})",
+            flush=True,
         )
         await asyncio.sleep(30)
 
@@ -218,11 +226,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pages", nargs="+", default=PAGES)
     parser.add_argument("--model", default="mini")
-    parser.add_argument("--long", type=int, default=0, metavar="N", help="N visitors with 1,000 tokens each")
+    parser.add_argument(
+        "--long", type=int, default=0, metavar="N", help="N visitors with 1,000 tokens each"
+    )
     parser.add_argument("--soak", type=float, default=0, metavar="MINUTES")
     parser.add_argument("--beside", metavar="PAGE", help="the page of the maps")
     parser.add_argument("--cache-mb", type=int, default=cached_runs.DEFAULT_MEGABYTES)
-    parser.add_argument("--stay", action="store_true", help="do not wait until the sessions are forgotten")
+    parser.add_argument(
+        "--stay", action="store_true", help="do not wait until the sessions are forgotten"
+    )
     args = parser.parse_args()
     if max(*args.sessions, args.long) > MOST:
         parser.error(f"at most {MOST} visitors at once")

@@ -72,7 +72,9 @@ def main() -> None:
         try:
             for what, n, steps in (("20 tokens", 20, 100), ("a full context", context, 20)):
                 found = asyncio.run(stepped(url, server.pid, text_of(n), steps))
-                cells = (f"{x:.0f} ms" for times in found for x in (statistics.median(times), max(times)))
+                cells = (
+                    f"{x:.0f} ms" for times in found for x in (statistics.median(times), max(times))
+                )
                 print(f"| {steps} after {what} | " + " | ".join(cells) + " |", flush=True)
         finally:
             stop_server(server)

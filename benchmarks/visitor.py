@@ -58,7 +58,8 @@ class Visitor:
         """Seconds from the press until the last piece of the page has come."""
         message = self._rerun()
         state = message.rerun_script.widget_states.widgets.add()
-        state.id = f"$$STREAMLIT_INTERNAL_KEY_{self._box}__events"  # as a component sends what it does
+        # as a component sends what it does
+        state.id = f"$$STREAMLIT_INTERNAL_KEY_{self._box}__events"
         state.json_trigger_value = json.dumps([{"event": "run", "value": text}])
         return await self._run(message)
 
@@ -127,7 +128,11 @@ class Visitor:
         """Take note of an element, which a fragment drew, if one is named."""
         shown = element.WhichOneof("type")
         drawn = element.bidi_component.component_name.removeprefix("gptviz.") or shown
-        if shown in ("plotly_chart", "bidi_component") and drawn not in NO_PICTURE and not self.pictured:
+        if (
+            shown in ("plotly_chart", "bidi_component")
+            and drawn not in NO_PICTURE
+            and not self.pictured
+        ):
             self.pictured = time.perf_counter() - self._began
         if shown == "bidi_component" and element.bidi_component.component_name == "gptviz.prompt":
             self._box = element.bidi_component.id

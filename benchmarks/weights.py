@@ -24,8 +24,12 @@ def main() -> None:
     lm = gptviz.load("mini")
     ids = lm.encode(TEXT)[:20]
     ways = {"fingerprint": lambda: fingerprint(lm.model), "trace": lambda: lm.trace(ids)}
-    took = {name: statistics.median(seconds(way) for _ in range(ROUNDS)) for name, way in ways.items()}
-    print(f"{len(ids)} tokens of the bundled model, medians of {ROUNDS}, milliseconds of one thread")
+    took = {
+        name: statistics.median(seconds(way) for _ in range(ROUNDS)) for name, way in ways.items()
+    }
+    print(
+        f"{len(ids)} tokens of the bundled model, medians of {ROUNDS}, milliseconds of one thread"
+    )
     for name, value in took.items():
         print(f"{name:12} {1e3 * value:7.3f}")
     print(f"{'share':12} {100 * took['fingerprint'] / took['trace']:6.2f} %")

@@ -57,9 +57,13 @@ def replica(number: int, of: int, port: int) -> Kept:
     threads = str(max(1, (os.cpu_count() or 1) // of))
     options = {"port": port, "address": "127.0.0.1", "headless": "true"}
     command = [sys.executable, "-m", "gptviz", "app"]
-    command += [part for name, value in options.items() for part in (f"--server.{name}", str(value))]
+    command += [
+        part for name, value in options.items() for part in (f"--server.{name}", str(value))
+    ]
     return Kept(
-        f"replica{number}", command, **{"OMP_NUM_THREADS": threads, "GPTVIZ_WORKERS": threads} | os.environ
+        f"replica{number}",
+        command,
+        **{"OMP_NUM_THREADS": threads, "GPTVIZ_WORKERS": threads} | os.environ,
     )
 
 
@@ -69,7 +73,9 @@ def main() -> None:
     )
     parser.add_argument("--replicas", type=int, default=max(1, (os.cpu_count() or 1)))
     parser.add_argument("--port", type=int, default=8501, help="where visitors come (%(default)s)")
-    parser.add_argument("--first", type=int, default=8601, help="the first replica's port (%(default)s)")
+    parser.add_argument(
+        "--first", type=int, default=8601, help="the first replica's port (%(default)s)"
+    )
     args = parser.parse_args()
     ports = range(args.first, args.first + args.replicas)
     if args.replicas < 1:
@@ -82,13 +88,16 @@ def main() -> None:
     haproxy = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
     if haproxy is None:
         sys.exit("there is no haproxy on this machine: apt install haproxy")
-    os.environ.setdefault("STREAMLIT_SERVER_COOKIE_SECRET", secrets.token_hex())  # one for all of them
+    # one for all of them
+    os.environ.setdefault("STREAMLIT_SERVER_COOKIE_SECRET", secrets.token_hex())
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     with tempfile.TemporaryDirectory() as folder:
         backend = Path(folder, "backend.cfg")
-        servers = [f"    server replica{n} 127.0.0.1:{port} check\n" for n, port in enumerate(ports, 1)]
+        servers = [
+            f"    server replica{n} 127.0.0.1:{port} check\n" for n, port in enumerate(ports, 1)
+        ]
         backend.write_text("".join(["backend replicas\n", *servers]))
         router = [haproxy, "-db", "-f", str(HERE / "haproxy.cfg"), "-f", str(backend)]
         all_: list[Kept] = []

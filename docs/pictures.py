@@ -120,7 +120,9 @@ def small(image: Image.Image) -> Image.Image:
     """The picture in few colours, which is a third of its size as a file; its letters stay sharp."""
     counted = sorted(image.getcolors(image.width * image.height), reverse=True)
     pixels = np.asarray(image)
-    few = np.array(image.quantize(RARE, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).convert("RGB"))
+    few = np.array(
+        image.quantize(RARE, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).convert("RGB")
+    )
     for _, colour in counted[:FREQUENT]:
         few[(pixels == colour).all(axis=-1)] = colour
     return Image.fromarray(few)
@@ -137,7 +139,9 @@ def at_rest(page: Any) -> None:
     """Wait until the app has nothing left to do; a page that is not the app's has no such sign."""
     if page.evaluate("() => document.querySelector('[data-testid=stApp]') !== null"):
         settled(page)
-        page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(state="attached")
+        page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(
+            state="attached"
+        )
         page.wait_for_function("() => !document.querySelector('[data-stale=true]')")
 
 
@@ -286,7 +290,9 @@ def notebook(studio: Studio, name: str) -> None:
             "t['attn', 4].shape  # block 4: a square of weights for each head",
             f"t.show('attention', 4, 3{asked})  # block 4, head 3",
         )
-        made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+        made = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(source) for source in cells]
+        )
         NotebookClient(made, timeout=240, resources={"metadata": {"path": str(ROOT)}}).execute()
         file = studio.folder / f"notebook-{mode}.html"
         file.write_text(HTMLExporter(theme=mode).from_notebook_node(made)[0], "utf-8")
@@ -307,7 +313,9 @@ def phone(studio: Studio, name: str) -> None:
     file.write_text(handout(gptviz.load("mini"), ""), "utf-8")
     choices = {"page": VIEWS[name]["demo"]} | VIEWS[name]["choices"]
     page = studio.opened(f"{file.as_uri()}#{urlencode(choices)}", screen=PHONE)
-    page.wait_for_function("() => document.querySelector('footer') && !('busy' in document.body.dataset)")
+    page.wait_for_function(
+        "() => document.querySelector('footer') && !('busy' in document.body.dataset)"
+    )
     studio.take(name, page)
 
 
@@ -329,7 +337,9 @@ def main(names: list[str]) -> None:
     """Take the pictures of these views, or of all."""
     unknown = sorted(set(names) - set(VIEWS))
     if unknown:
-        raise SystemExit(f"docs/views.toml has no view {', '.join(unknown)}; it has {', '.join(VIEWS)}")
+        raise SystemExit(
+            f"docs/views.toml has no view {', '.join(unknown)}; it has {', '.join(VIEWS)}"
+        )
     FOLDER.mkdir(exist_ok=True)
     failed: list[str] = []
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
@@ -337,7 +347,9 @@ def main(names: list[str]) -> None:
         port = url.rpartition(":")[2]
         there = f"--host-resolver-rules=MAP {HOST}:80 127.0.0.1:{port}"
         try:
-            browser = playwright.chromium.launch(executable_path=chromium(), args=[*CHROMIUM_ARGS, there])
+            browser = playwright.chromium.launch(
+                executable_path=chromium(), args=[*CHROMIUM_ARGS, there]
+            )
             studio = Studio(browser, f"http://{HOST}", Path(home))
             for name in names or VIEWS:
                 began = time.monotonic()
@@ -348,7 +360,10 @@ def main(names: list[str]) -> None:
                     print(f"{name}: {error}", flush=True)
                     continue
                 sizes = [(FOLDER / file_of(name, mode)).stat().st_size for mode in MODES]
-                print(f"{name}: {sum(sizes) / 1000:.0f} kB, {time.monotonic() - began:.0f} s", flush=True)
+                print(
+                    f"{name}: {sum(sizes) / 1000:.0f} kB, {time.monotonic() - began:.0f} s",
+                    flush=True,
+                )
         finally:
             stop_server(process)
     print(f"all pictures: {sum(file.stat().st_size for file in FOLDER.iterdir()) / 1000:.0f} kB")

@@ -166,7 +166,9 @@ def page(name: str) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("gptviz.analysis."):
             found = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-            numbers |= {one: path for one, path in found.items() if one.islower() and "reads" not in path}
+            numbers |= {
+                one: path for one, path in found.items() if one.islower() and "reads" not in path
+            }
     if numbers:
         yield f"Its numbers: {', '.join(f'[`{name}`][{numbers[name]}]' for name in sorted(numbers))}.\n"
     chosen = {
@@ -184,7 +186,9 @@ def reference() -> str:
     """Everything public, by mkdocstrings."""
     names = sorted(gptviz.__all__, key=str.isupper)  # values after functions and classes
     objects = [f"::: gptviz.{name}" for name in names]
-    objects += [f"::: gptviz.teach.claims.{name}" for name in ("claim", "verify", "check", "Checked")]
+    objects += [
+        f"::: gptviz.teach.claims.{name}" for name in ("claim", "verify", "check", "Checked")
+    ]
     return "\n\n".join(["# Reference", *objects]) + "\n"
 
 

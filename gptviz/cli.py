@@ -85,7 +85,8 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
-        sys.stdout.reconfigure(encoding="utf-8")  # a page, JSON: in a file they are that on Windows, too
+        # a page, JSON: in a file they are that on Windows, too
+        sys.stdout.reconfigure(encoding="utf-8")
     if arguments[:1] in ([], ["app"]):
         args = argparse.Namespace(command="the app", options=arguments[1:], run=run_app)
     else:
@@ -98,7 +99,10 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has enough, as `| head`; the rest goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (ValueError, OSError) as error:  # every error that a person can do something about is one
+    except (
+        ValueError,
+        OSError,
+    ) as error:  # every error that a person can do something about is one
         print(f"gptviz: {harmless(with_flags(str(error), args))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -115,7 +119,8 @@ class Commands(argparse.ArgumentParser):
         elif action.choices is not None and value not in action.choices:
             words = list(action.choices)
             raise argparse.ArgumentError(
-                action, f"there is no {value!r}{did_you_mean(value, words)}; there are {', '.join(words)}"
+                action,
+                f"there is no {value!r}{did_you_mean(value, words)}; there are {', '.join(words)}",
             )
 
 
@@ -128,38 +133,64 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="gptviz [-h] [--version] [COMMAND ...]",
     )
-    top.add_argument("--version", action="version", version=f"gptviz {__version__}", help=argparse.SUPPRESS)
+    top.add_argument(
+        "--version", action="version", version=f"gptviz {__version__}", help=argparse.SUPPRESS
+    )
     commands = top.add_subparsers(
         required=True, dest="command", prog="gptviz", metavar="COMMAND", help=argparse.SUPPRESS
     )
 
-    def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], about: str
+    ) -> argparse.ArgumentParser:
         subparser = commands.add_parser(name, description=about)
         subparser.set_defaults(run=run)
         return subparser
 
-    command("app", run_app, "Serve the app: `gptviz app --server.port 8600`, with any option of Streamlit's.")
+    command(
+        "app",
+        run_app,
+        "Serve the app: `gptviz app --server.port 8600`, with any option of Streamlit's.",
+    )
     command("models", run_models, "List the models that are known.")
     command("doctor", run_doctor, "Say what this machine can serve.")
 
     download = command("download", run_download, "Fetch models and tiktoken's encodings.")
-    download.add_argument("names", nargs="+", metavar="NAME", help=f"{', '.join(HUB_MODELS)}, or owner/name")
-    download.add_argument("--no-encodings", action="store_true", help="models only, no tiktoken encodings")
+    download.add_argument(
+        "names", nargs="+", metavar="NAME", help=f"{', '.join(HUB_MODELS)}, or owner/name"
+    )
+    download.add_argument(
+        "--no-encodings", action="store_true", help="models only, no tiktoken encodings"
+    )
 
     trace = command("trace", run_trace, "Run a text through a model.")
-    trace.add_argument("text", metavar="TEXT", help="at most as many tokens as the model's context holds")
+    trace.add_argument(
+        "text", metavar="TEXT", help="at most as many tokens as the model's context holds"
+    )
     trace.add_argument("--top", type=int, default=10, metavar="K", help="how many next tokens (10)")
-    trace.add_argument("--json", action="store_true", help="everything as one JSON object, for programs")
-    trace.add_argument("--dtype", default="float32", choices=DTYPES, help="%(choices)s (%(default)s)")
-    trace.add_argument("--device", default="cpu", choices=devices(), help="here: %(choices)s (%(default)s)")
+    trace.add_argument(
+        "--json", action="store_true", help="everything as one JSON object, for programs"
+    )
+    trace.add_argument(
+        "--dtype", default="float32", choices=DTYPES, help="%(choices)s (%(default)s)"
+    )
+    trace.add_argument(
+        "--device", default="cpu", choices=devices(), help="here: %(choices)s (%(default)s)"
+    )
     _add_model(trace, "mini", "a name, a repository, a folder or a file (mini)")
 
     export = command("export", run_export, "Write one HTML file that runs a model in the browser.")
-    export.add_argument("file", metavar="FILE", type=Path, help="such as handout.html; at most 20 MB")
+    export.add_argument(
+        "file", metavar="FILE", type=Path, help="such as handout.html; at most 20 MB"
+    )
     export.add_argument("--text", help="that it is opened with")
-    export.add_argument("--edits", default="", metavar="E", help="and these: z.4.3=zero,attn.2=uniform")
+    export.add_argument(
+        "--edits", default="", metavar="E", help="and these: z.4.3=zero,attn.2=uniform"
+    )
     export.add_argument("--page", default="attention", help="that it is opened on (%(default)s)")
-    export.add_argument("--guide", metavar="G", help="that leads through it: tour, lesson1, ... or a file")
+    export.add_argument(
+        "--guide", metavar="G", help="that leads through it: tour, lesson1, ... or a file"
+    )
     _add_model(export, "mini", "a name, a repository, a folder or a file (mini)")
 
     info = command("info", run_info, "Say what a checkpoint is, and whether it loads.")
@@ -167,7 +198,9 @@ def parser() -> argparse.ArgumentParser:
     _add_hints(info)
 
     verify = command("verify", run_verify, "Compute again what a link claims.")
-    verify.add_argument("link", metavar="LINK", help="a link with claims= in it, or a file that holds one")
+    verify.add_argument(
+        "link", metavar="LINK", help="a link with claims= in it, or a file that holds one"
+    )
     _add_model(verify, None, "where the link's is none of the catalogue")
 
     guide = command("guide", run_guide, "Try a guide: open its steps, answer its questions.")
@@ -194,9 +227,15 @@ def _add_model(command: argparse.ArgumentParser, default: str | None, about: str
 
 
 def _add_hints(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--n-heads", type=int, metavar="N", help="for the book's files, which do not say it")
-    command.add_argument("--activation", choices=ACTIVATIONS, help=f"{ACTIVATION_HELP}: %(choices)s")
-    command.add_argument("--tokenizer", metavar="T", help="an encoding or tokenizer file, if it brings none")
+    command.add_argument(
+        "--n-heads", type=int, metavar="N", help="for the book's files, which do not say it"
+    )
+    command.add_argument(
+        "--activation", choices=ACTIVATIONS, help=f"{ACTIVATION_HELP}: %(choices)s"
+    )
+    command.add_argument(
+        "--tokenizer", metavar="T", help="an encoding or tokenizer file, if it brings none"
+    )
     command.add_argument(
         "--drop-surplus", action="store_true", help="go on without added tokens that have no row"
     )
@@ -285,7 +324,9 @@ def run_guide(args: argparse.Namespace) -> int:
     file = _guide_file(args.guide)
     checked_steps = [*check(file, args.model)]
     if args.what == "check":
-        print("\n".join(f"line {step.line}: {harmless(sentence)}" for step, sentence in checked_steps))
+        print(
+            "\n".join(f"line {step.line}: {harmless(sentence)}" for step, sentence in checked_steps)
+        )
     else:
         guide = read(file.read_text("utf-8", "replace"))
         reachable = replace(guide, steps=tuple(step for step, _ in checked_steps))
@@ -399,7 +440,9 @@ def run_trace(args: argparse.Namespace) -> int:
         print(f"{token.position:5} {token.id:6}  {show_token(token.raw)}")
     print("next")
     for row in following.itertuples():
-        print(f"{row.probability:5.1%} {row.id:6}  {show_token(named_bytes(lm.tokenizer, int(row.id)))}")
+        print(
+            f"{row.probability:5.1%} {row.id:6}  {show_token(named_bytes(lm.tokenizer, int(row.id)))}"
+        )
     return 0
 
 
@@ -410,7 +453,12 @@ def as_data(trace: Any, following: Any) -> dict[str, Any]:
         "model": trace.name,
         "config": trace.config.to_dict(),
         "tokens": [
-            {"position": token.position, "id": token.id, "text": token.text, "bytes": token.raw.hex()}
+            {
+                "position": token.position,
+                "id": token.id,
+                "text": token.text,
+                "bytes": token.raw.hex(),
+            }
             for token in trace.tokens
         ],
         "next_tokens": following.to_dict("records"),
@@ -432,7 +480,9 @@ def run_info(args: argparse.Namespace) -> int:
     if checkpoint.doubt:
         print(f"  {'note':15} {harmless(with_flags(checkpoint.doubt, args))}")
     encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer, args.drop_surplus)
-    print(f"  {'tokenizer':15} {encoding.name}, {min(encoding.n_vocab, config.vocab_size):,} tokens")
+    print(
+        f"  {'tokenizer':15} {encoding.name}, {min(encoding.n_vocab, config.vocab_size):,} tokens"
+    )
     checkpoint.check_bytes()
     started = time.perf_counter()
     checkpoint.model()

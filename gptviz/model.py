@@ -70,11 +70,8 @@ class GELU(nn.Module):
 
     def formula(self, x):
         """The arithmetic of `forward` as the book writes it (a test holds them equal)."""
-        return (
-            0.5
-            * x
-            * (1 + torch.tanh(torch.sqrt(torch.tensor(2.0 / torch.pi)) * (x + 0.044715 * torch.pow(x, 3))))
-        )
+        inside = torch.sqrt(torch.tensor(2.0 / torch.pi)) * (x + 0.044715 * torch.pow(x, 3))
+        return 0.5 * x * (1 + torch.tanh(inside))
 
 
 class FeedForward(nn.Module):
@@ -86,7 +83,9 @@ class FeedForward(nn.Module):
         bias = cfg.get("linear_bias", True)
         activation = cfg.get("activation", "gelu_tanh")
         if activation not in ("gelu_tanh", "gelu"):
-            raise ValueError(f'activation is {activation!r}; this model knows "gelu_tanh" and "gelu"')
+            raise ValueError(
+                f'activation is {activation!r}; this model knows "gelu_tanh" and "gelu"'
+            )
         self.layers = nn.Sequential(
             nn.Linear(emb_dim, 4 * emb_dim, bias=bias),
             GELU() if activation == "gelu_tanh" else nn.GELU(),
@@ -103,7 +102,9 @@ class MultiHeadAttention(nn.Module):
     Vaswani et al., Attention Is All You Need, 2017; the book's section 3.6.
     """
 
-    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, proj_bias=True):
+    def __init__(
+        self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, proj_bias=True
+    ):
         super().__init__()
         if num_heads < 1 or d_out % num_heads != 0:
             raise ValueError(
@@ -129,7 +130,9 @@ class MultiHeadAttention(nn.Module):
         """
         num_keys = before + num_tokens
         if num_keys > self.context_length:
-            raise ValueError(f"{num_keys} tokens do not fit the context length of {self.context_length}")
+            raise ValueError(
+                f"{num_keys} tokens do not fit the context length of {self.context_length}"
+            )
         ones = torch.ones(num_tokens, num_keys, dtype=torch.bool, device=device)
         return torch.triu(ones, diagonal=before + 1)
 
@@ -155,7 +158,8 @@ class MultiHeadAttention(nn.Module):
         attn_weights = self.dropout(attn_weights)
 
         context_vec = (attn_weights @ values).transpose(1, 2)  # (b, T, H, head_dim)
-        context_vec = context_vec.reshape(b, num_tokens, self.d_out)  # (b, T, d_out): heads side by side
+        # (b, T, d_out): heads side by side
+        context_vec = context_vec.reshape(b, num_tokens, self.d_out)
         return self.out_proj(context_vec)
 
 
@@ -210,7 +214,9 @@ class GPTModel(nn.Module):
 
         self.trf_blocks = nn.Sequential(*[TransformerBlock(cfg) for _ in range(cfg["n_layers"])])
 
-        self.final_norm = LayerNorm(cfg["emb_dim"], cfg.get("norm_eps", 1e-5), cfg.get("norm_bias", True))
+        self.final_norm = LayerNorm(
+            cfg["emb_dim"], cfg.get("norm_eps", 1e-5), cfg.get("norm_bias", True)
+        )
         self.out_head = nn.Linear(cfg["emb_dim"], cfg["vocab_size"], bias=False)
         if cfg.get("tie_embeddings", False):
             self.out_head.weight = self.tok_emb.weight
@@ -246,7 +252,8 @@ class GPTModel(nn.Module):
             raise ValueError(
                 f"{in_idx.shape[1]} tokens do not fit the context length of {self.pos_emb.num_embeddings}"
             )
-        if torch.compiler.is_compiling() or in_idx.numel() == 0:  # a look at the data would break the graph
+        # a look at the data would break the graph
+        if torch.compiler.is_compiling() or in_idx.numel() == 0:
             return
         low = in_idx.min().item()
         high = in_idx.max().item()

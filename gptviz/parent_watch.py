@@ -21,7 +21,8 @@ def end_with_the_server(folder: Path) -> None:
 
 
 def _wait(folder: Path) -> None:
-    while os.read(0, 4096):  # not sys.stdin: its lock would stop a process that comes to its own end
+    # not sys.stdin: its lock would stop a process that comes to its own end
+    while os.read(0, 4096):
         continue  # nothing is said on it
     _removing.acquire()
     for _ in range(TRIES):

@@ -37,7 +37,9 @@ def everything() -> None:
     # ---- the whole model ----
 
     plain_name = words.escaped(name)
-    size = " · ".join(f"{words.gigabytes(count * each)} in {dtype}" for dtype, each in tensors.BYTES.items())
+    size = " · ".join(
+        f"{words.gigabytes(count * each)} in {dtype}" for dtype, each in tensors.BYTES.items()
+    )
     more = count - own.parameters
     ratio = count / own.parameters
     if config == own_config:
@@ -52,7 +54,9 @@ def everything() -> None:
         else:
             times = f"{ratio:,.0f}"
         against = f"**{signed(more)}** against {plain_name}: {times} times as many"
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_headline"):
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_headline"
+    ):
         st.markdown(f"#### {count:,} parameters", width="content")
         st.markdown(f"{size} · {against}", width="content")
     in_blocks = sum(share[part] for part in (tensors.ATTENTION, tensors.FEED_FORWARD, tensors.NORM))
@@ -142,10 +146,15 @@ def everything() -> None:
     if compared:
         of_models = {form.preset_name(form.parts_of(config)) or "this config": parts} | of_models
     frame.chart(
-        figures.share_bars(of_models, frame.mode), key="anatomy_shares", alt="Each part's share of the model"
+        figures.share_bars(of_models, frame.mode),
+        key="anatomy_shares",
+        alt="Each part's share of the model",
     )
     rows = []
-    for part, n in [*zip(parts["part"], parts["parameters"], strict=True), ("the whole model", count)]:
+    for part, n in [
+        *zip(parts["part"], parts["parameters"], strict=True),
+        ("the whole model", count),
+    ]:
         tied = part == tensors.HEAD and config.tie_embeddings
         color = None
         if part in share:
@@ -183,7 +192,9 @@ def everything() -> None:
         "block",
     )
     lines = {name: memory[name].to_numpy(float) for name in ("all blocks", "one block", "one head")}
-    lines["all weights, for comparison"] = np.full(len(memory), float(count * tensors.BYTES["float32"]))
+    lines["all weights, for comparison"] = np.full(
+        len(memory), float(count * tensors.BYTES["float32"])
+    )
     sheet.curves(
         frame,
         "anatomy_scores",
@@ -207,9 +218,7 @@ def everything() -> None:
     longer = words.significant(figures.enlargement(shown), 2)
     st.subheader(f"One block, its sides {longer} times as long as above", anchor=False)
     if config.n_heads == 1:
-        heads_have = (
-            f"The one head has all {width:,} rows of W_query, W_key and W_value and all columns of out_proj"
-        )
+        heads_have = f"The one head has all {width:,} rows of W_query, W_key and W_value and all columns of out_proj"
     else:
         heads_have = (
             f"The {config.n_heads:,} heads share the {width:,} rows of W_query, W_key and W_value, "
@@ -221,7 +230,9 @@ def everything() -> None:
     )
     words.prose(text, "head")
     frame.chart(
-        figures.block_map(shown, frame.mode), key="anatomy_block", alt="Block 0's tensors and their shapes"
+        figures.block_map(shown, frame.mode),
+        key="anatomy_block",
+        alt="Block 0's tensors and their shapes",
     )
     caption = (
         "A row for each tensor, by its name in the state_dict. The parameters add up to the whole "
@@ -230,7 +241,10 @@ def everything() -> None:
     sheet.numbers_of("anatomy.csv", lambda: tensors.tensor_table(config), caption)
     caption = "Bytes of all attention scores, T × T for each head, in float32."
     sheet.numbers_of("anatomy_scores", memory, caption, what="the scores")
-    built = [cls.__init__ for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)]
+    built = [
+        cls.__init__
+        for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)
+    ]
     sheet.code_of(frame, built, tensors.tensor_table, config=config)
 
 

@@ -45,7 +45,9 @@ FEWEST = 8  # places on an axis of keys
 TICKS = 24  # the most of them that are named
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
 
-frame = sheet.start_page("Attention", choices=[key_choice.KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN])
+frame = sheet.start_page(
+    "Attention", choices=[key_choice.KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN]
+)
 prompt = sheet.read_text(frame)
 sites = sheet.head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
 scene = sheet.trace(prompt, keep=sites, reduce=sheet.head_reductions(prompt), strip=False)
@@ -77,7 +79,9 @@ with left:  # all that chooses stands above the grid of heads, however many head
         average = AVERAGE.widget(st.toggle, "Average", help=about)
         about = "Attention to it is left out, and what remains of each row is scaled up to sum to 1 again."
         hide = HIDE.widget(st.toggle, "Hide first token", help=about)
-        about = "Lines between the tokens that look and those that are looked at, beside the matrix."
+        about = (
+            "Lines between the tokens that look and those that are looked at, beside the matrix."
+        )
         ARCS.widget(st.toggle, "Arcs", help=about)
 one = None if average else head
 keep = sheet.head_sites(block)
@@ -105,7 +109,9 @@ role = measured.roles[block][head]
 withdrawn = heads.withdrawn(scene.run)
 changed = heads.changed_in(scene.run, block, head)
 put_here = {edit.site for edit in changed if at in positions_of(edit, len(labels))}
-scaled = any(heads.scaled(scene.run, block, h) for h in (range(config.n_heads) if average else (head,)))
+scaled = any(
+    heads.scaled(scene.run, block, h) for h in (range(config.n_heads) if average else (head,))
+)
 
 
 def habit() -> str:
@@ -183,7 +189,10 @@ with doing:
         change_menu.Part("token", block, one, key),
     ]
     change_menu.menu(
-        scene, *([] if average else [change_menu.Part("head", block, head)]), *parts, key="attention"
+        scene,
+        *([] if average else [change_menu.Part("head", block, head)]),
+        *parts,
+        key="attention",
     )
 
 # ---- the grid, the matrix, the lines ----
@@ -251,7 +260,8 @@ def takes_of_the_first(first: attention.FirstToken) -> list[str]:
     )
     if not first.hands_little:
         return [f"This head takes something there: its value of the first token is {lengths}."]
-    if sheet.is_asked_for(lm, len(labels), 1):  # the pass without the head takes too long to be made unasked
+    # the pass without the head takes too long to be made unasked
+    if sheet.is_asked_for(lm, len(labels), 1):
         return [f"Its value of the first token is {lengths}."]
     without = replace(scene.run, edits=(*scene.run.edits, Edit("z", block, "zero", [head])))
     moved = effect(without, scene.run, at)
@@ -267,7 +277,13 @@ def takes_of_the_first(first: attention.FirstToken) -> list[str]:
 with grid:
     labelled = [[thumbnail(b, h) for h in range(config.n_heads)] for b in range(config.n_layers)]
     file = scene.saved("heads", "All heads: where each looks", lm.name)
-    head_grid(*heads.thumbnails(scene.run, scene.mode), labelled, (block, head), state.open_head, saved=file)
+    head_grid(
+        *heads.thumbnails(scene.run, scene.mode),
+        labelled,
+        (block, head),
+        state.open_head,
+        saved=file,
+    )
     if scene.other is not None:
         st.caption(heads.marks_say(scene.run))
 part = f"head{head}"
@@ -296,7 +312,8 @@ if beside is not None:
         else:
             of = scene.run
         sent = [
-            sheet.once(of, attention.weights, block, None if average else h, hide)[few, few] for h in lanes
+            sheet.once(of, attention.weights, block, None if average else h, hide)[few, few]
+            for h in lanes
         ]
         arcs.arcs(
             "head", torch.stack(sent).numpy(), labels[few], at, key if few.start <= key < few.stop else None,
@@ -349,9 +366,13 @@ with way:
         averaged = f"The picture above is the average of {words.counted(config.n_heads, 'head')}"
         if hide:
             averaged += ", rescaled without the first token"
-        st.markdown(f"{averaged}. An average has no steps of its own: these are of head {head} alone.")
+        st.markdown(
+            f"{averaged}. An average has no steps of its own: these are of head {head} alone."
+        )
     elif hide:
-        st.markdown("These are the model's own numbers: nothing is hidden here, and nothing rescaled.")
+        st.markdown(
+            "These are the model's own numbers: nothing is hidden here, and nothing rescaled."
+        )
     if own.moved:
         st.markdown(f"These are the **{side}** model's.")
     put = {"attn": "the weights (6)", "z": "the output (8)"}
@@ -368,7 +389,10 @@ with way:
     size = of_side.q.shape[1]
     root = words.fixed(of_side.divisor, 2)
     arrays = {name: getattr(of_side, name)[seen].numpy() for name in ("q", "k", "v", "z")}
-    arrays |= {"scores": of_side.scores[seen, seen].numpy(), "weights": of_side.weights[seen, seen].numpy()}
+    arrays |= {
+        "scores": of_side.scores[seen, seen].numpy(),
+        "weights": of_side.weights[seen, seen].numpy(),
+    }
     divided = f"{{product}} ÷ {root} = {{value}}, for {{query}} and {{key}}"
     row_sums = "" if scaled else "each row sums to 1"
     pairs = {"scores": "{query} · {key} = {value}", "scaled": divided, "masked": divided}
@@ -392,11 +416,15 @@ with way:
             if name in ("scaled", "masked"):
                 divisor = of_side.divisor
             reach = (float(np.abs(arrays[array]).max()) or 1.0) / divisor
-            panel = matrix.Panel(name, array, axis, "dim", "signed", -reach, reach, masked=name == "masked")
+            panel = matrix.Panel(
+                name, array, axis, "dim", "signed", -reach, reach, masked=name == "masked"
+            )
             sentence_of = f"Dimension {{dim}} of the {heading[2:]} of {{{axis}}} is {{value}}"
             panel = replace(panel, says=sentence_of, idle=f"{size} numbers each", divisor=divisor)
         if name in pairs:
-            panel = replace(panel, column_axis="key", says=pairs[name], says_masked=matrix.MASKED, idle="")
+            panel = replace(
+                panel, column_axis="key", says=pairs[name], says_masked=matrix.MASKED, idle=""
+            )
         panels.append(replace(panel, label=heading, title=heading, note=note, color=color))
     matrix.matrix(
         "steps", panels, arrays | {"scores": ("q", "k")}, labels[seen], at, inside, pick,
@@ -435,7 +463,9 @@ with worked_out:
             "no weight, and nothing overflows.)"
         ]
         if "attn" in put_here:
-            steps_said.append(f"**changed**: the change puts {words.significant(used, 4)} in its place.")
+            steps_said.append(
+                f"**changed**: the change puts {words.significant(used, 4)} in its place."
+            )
         goes = (
             f"**weight × value**: {words.significant(used)} of the value of {places[key]} goes "
             f"into the output for {places[at]}"
@@ -454,7 +484,9 @@ with worked_out:
         elif hide:
             without = "nothing is left"
             if lost < 1:
-                without = f"it is {words.significant(base, 4)} ÷ (1 − {words.significant(lost, 4)}) = "
+                without = (
+                    f"it is {words.significant(base, 4)} ÷ (1 − {words.significant(lost, 4)}) = "
+                )
                 without += words.significant(base / (1 - lost), 4)
             drawn_as.append(f"without the first token {without}")
         if drawn_as:
@@ -535,9 +567,11 @@ about += (
     f"stream. {heads.CALLED}."
 )
 if scene.other is not None:
-    about += (
-        " `moved` is what the weights of a row gained or lost, the larger of the two; the mean of the rows."
-    )
+    about += " `moved` is what the weights of a row gained or lost, the larger of the two; the mean of the rows."
 sheet.numbers_of("heads", every_head, about, "what each head does")
-sheet.code_of(scene, [MultiHeadAttention.forward, attention.steps], attention.weights, block, one, hide)
-sheet.code_of(scene, [], attention.cell, block, head, at, key, key="in_code_cell", what="one weight")
+sheet.code_of(
+    scene, [MultiHeadAttention.forward, attention.steps], attention.weights, block, one, hide
+)
+sheet.code_of(
+    scene, [], attention.cell, block, head, at, key, key="in_code_cell", what="one weight"
+)

@@ -102,7 +102,9 @@ def type_number(matrix: str, row: int, column: int, text: str) -> None:
         typed = f"{words.as_code(text.strip())} is"
     most = f"{given.LARGEST:g}"
     kept = sheets.short(there[matrix][row][column])
-    st.session_state[_REFUSED] = f"{typed} no number between −{most} and {most}; the cell keeps {kept}."
+    st.session_state[_REFUSED] = (
+        f"{typed} no number between −{most} and {most}; the cell keeps {kept}."
+    )
 
 
 def type_word(row: int, text: str) -> None:
@@ -113,7 +115,9 @@ def type_word(row: int, text: str) -> None:
 def set_count(count: int) -> None:
     """So many words; what was changed of those that go is forgotten."""
     count = min(max(1, count), given.MOST_WORDS)
-    kept = {p: v for p, v in given.read(CHANGED.value).items() if p[0] not in "xt" or int(p[1]) < count}
+    kept = {
+        p: v for p, v in given.read(CHANGED.value).items() if p[0] not in "xt" or int(p[1]) < count
+    }
     change(kept | {"n": count})
 
 
@@ -246,15 +250,21 @@ def by_pencil() -> None:
     steps = steps_of(way)
     if STEP.value not in steps:
         STEP.set(None)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_steps"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="by_hand_steps"
+    ):
         EXAMPLE.choose("Words", TEXTS, on_change=start_again, label_visibility="collapsed")
         if way != "simple":
             named = {name: label for name, (label, _) in MATRICES.items()}
             shown = {"width": 240, "label_visibility": "collapsed", "on_change": keep_vectors}
-            DRAWN.choose("Matrices", named, st.selectbox, index=None, placeholder=named[FIRST[way]], **shown)
+            DRAWN.choose(
+                "Matrices", named, st.selectbox, index=None, placeholder=named[FIRST[way]], **shown
+            )
         at = steps.index(STEP.value)
         sheet.button("‹", "step_back", step_by, -1, disabled=at == 0, help="The step before")
-        sheet.button("›", "step_on", step_by, 1, disabled=at == len(steps) - 1, help="The next step")
+        sheet.button(
+            "›", "step_on", step_by, 1, disabled=at == len(steps) - 1, help="The next step"
+        )
         STEP.choose("Up to", {step: STEPS[step] for step in steps}, label_visibility="collapsed")
     params.store(PARAMS)
     start = start_of(way)
@@ -281,14 +291,25 @@ def by_pencil() -> None:
         on_number=type_number,
         on_word=type_word,
         on_row=QUERY.set,
-        saved=frame.saved("attention_by_hand", f"Attention by hand: {WAYS[way]}", EXAMPLE.value, way),
+        saved=frame.saved(
+            "attention_by_hand", f"Attention by hand: {WAYS[way]}", EXAMPLE.value, way
+        ),
     )
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_count"):
-        sheet.button("A word more", "word_more", set_count, count + 1, disabled=count >= given.MOST_WORDS)
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="by_hand_count"
+    ):
+        sheet.button(
+            "A word more", "word_more", set_count, count + 1, disabled=count >= given.MOST_WORDS
+        )
         sheet.button("A word less", "word_less", set_count, count - 1, disabled=count <= 1)
         back: Any = {"type": "tertiary", "help": "Take back all that was typed."}
         sheet.button(
-            "As printed", "by_hand_back", start_again, icon="undo", disabled=not CHANGED.value, **back
+            "As printed",
+            "by_hand_back",
+            start_again,
+            icon="undo",
+            disabled=not CHANGED.value,
+            **back,
         )
     terms = ("dot product", "softmax", "query", "key", "value", "causal mask", "head")
     words.prose(how_to_read(way, start), *terms, "encoder", "decoder", "cross-attention")
@@ -303,7 +324,9 @@ def by_pencil() -> None:
         trick(start)
 
     caption = "Where the mask hides a key there is a score, but no weight."
-    sheet.numbers_of("by_hand_pairs", lambda: pairs(start, found), caption, "pairs", missing="masked")
+    sheet.numbers_of(
+        "by_hand_pairs", lambda: pairs(start, found), caption, "pairs", missing="masked"
+    )
     caption = "Each word's vector, what each head makes of it, and its context."
     sheet.numbers_of("by_hand_vectors", lambda: vectors(start, found), caption, "vectors")
     sources: list[Callable[..., Any]] = [MultiHeadAttention.forward, lesson.self_attention]
@@ -358,7 +381,9 @@ def trick(start: given.Given) -> None:
     if of == "notebook":
         printed = (value for row in lesson.NOTEBOOK_AVERAGES for value in row)
         others = words.unlike_printed(printed, averages.flatten().tolist())
-        st.markdown(f"The notebook has more digits, and prints the same but for {', '.join(others)}.")
+        st.markdown(
+            f"The notebook has more digits, and prints the same but for {', '.join(others)}."
+        )
     ways = lesson.averages_by_matrix, lesson.averages_by_softmax
     apart = max(float((other(x).context - averages).abs().max()) for other in ways)
     if apart == 0:
@@ -378,10 +403,14 @@ def pairs(start: given.Given, found: Sequence[lesson.Attention]) -> pd.DataFrame
     """A row per head, query and key."""
     tables = []
     for head, one in enumerate(found):
-        where = pd.MultiIndex.from_product([[head], start.words, start.words], names=["head", "query", "key"])
+        where = pd.MultiIndex.from_product(
+            [[head], start.words, start.words], names=["head", "query", "key"]
+        )
         seen = one.weights.where(one.masked > -torch.inf, torch.nan)
         parts = {"score": one.scores, "scaled": one.scaled, "weight": seen}
-        tables.append(pd.DataFrame({name: part.flatten().numpy() for name, part in parts.items()}, where))
+        tables.append(
+            pd.DataFrame({name: part.flatten().numpy() for name, part in parts.items()}, where)
+        )
     return pd.concat(tables).reset_index()
 
 
@@ -395,7 +424,9 @@ def vectors(start: given.Given, found: Sequence[lesson.Attention]) -> pd.DataFra
         else:
             parts = {}
         for name, values in (parts | {"context": one.context}).items():
-            columns |= {f"{name}{j} head {head}": values[:, j].tolist() for j in range(values.shape[1])}
+            columns |= {
+                f"{name}{j} head {head}": values[:, j].tolist() for j in range(values.shape[1])
+            }
     return pd.DataFrame(columns)
 
 

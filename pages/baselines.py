@@ -53,7 +53,9 @@ def fit_of(recipe: mlp.Recipe) -> compared.Fit:
 
 counts, bits, networks = learnt()
 names = [words.show_token(character.encode()) for character in counts.characters]
-often = sorted(np.argsort(-np.bincount(counts.tokenizer.encode(text)), kind="stable")[:SHOWN].tolist())
+often = sorted(
+    np.argsort(-np.bincount(counts.tokenizer.encode(text)), kind="stable")[:SHOWN].tolist()
+)
 above = st.empty()
 
 
@@ -96,8 +98,12 @@ def both_tables() -> None:
     square = np.ix_(often, often)
     shown = [names[i] for i in often]
     tables = {"Counted": counts.probabilities, f"Learnt, {trained}": networks[step].probabilities}
-    panels = [maps.Map(t, Both(p[square]), "weight", "probability", (0, 0.5)) for t, p in tables.items()]
-    fig = maps.maps(panels, shown, shown, None, frame.mode, joint=True, place="is followed by `%{x}`")
+    panels = [
+        maps.Map(t, Both(p[square]), "weight", "probability", (0, 0.5)) for t, p in tables.items()
+    ]
+    fig = maps.maps(
+        panels, shown, shown, None, frame.mode, joint=True, place="is followed by `%{x}`"
+    )
     alt = "The probability of each character after each other: counted, and learnt by a network"
     sheet.sideways("baselines_pairs")
     frame.chart(fig, key="baselines_pairs", which=(f"step{step}",), alt=alt)
@@ -150,7 +156,11 @@ sheet.curves(
     "bits per byte",
     "What the MLP costs while it learns: on its own text, and on the held-out one",
     which=(f"context{context}",),
-    axis={"title": {"text": "steps of training"}, "tickvals": [*ticks], "ticktext": fit.steps[:: ticks.step]},
+    axis={
+        "title": {"text": "steps of training"},
+        "tickvals": [*ticks],
+        "ticktext": fit.steps[:: ticks.step],
+    },
     rest=bits.bigram,
     many=True,
 )
@@ -164,7 +174,9 @@ place = st.container()
 cost = None
 read = compared.reading(frame.lm)
 if read is None:
-    st.markdown(f"{name} is not among them: it lacks a token that the held-out text has, or predicts none.")
+    st.markdown(
+        f"{name} is not among them: it lacks a token that the held-out text has, or predicts none."
+    )
 elif sheet.is_wanted(MEASURE, frame.lm, len(read.windows[0]), len(read.windows)):
     says = "the model reads the held-out text: {} of {} windows".format
     stop = partial(MEASURE.set, "off")
@@ -173,7 +185,9 @@ elif sheet.is_wanted(MEASURE, frame.lm, len(read.windows[0]), len(read.windows))
     )
     lead(f", and the model {name} needs **{words.fixed(cost, 2)}**")
 else:
-    sheet.button(f"Measure {name} ({len(read.windows):,} passes)", "base_measure_start", MEASURE.set, "on")
+    sheet.button(
+        f"Measure {name} ({len(read.windows):,} passes)", "base_measure_start", MEASURE.set, "on"
+    )
 scale = {
     f"blind guess among {bits.characters}": bits.blind,
     "single characters": bits.unigram,
@@ -240,7 +254,9 @@ def pairs() -> pd.DataFrame:
     first, second = np.indices(counts.pairs.shape).reshape(2, -1)  # (2, V, V) -> (2, V*V)
     shares = {"share": counts.probabilities, f"after {step} steps": networks[step].probabilities}
     found = pd.DataFrame({"this": [names[i] for i in first], "next": [names[i] for i in second]})
-    return found.assign(counted=counts.pairs.ravel(), **{name: p.ravel() for name, p in shares.items()})
+    return found.assign(
+        counted=counts.pairs.ravel(), **{name: p.ravel() for name, p in shares.items()}
+    )
 
 
 told = (
@@ -249,7 +265,9 @@ told = (
 )
 sheet.numbers_of("baselines_pairs", pairs, told, "every pair")
 measured = pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})
-sheet.numbers_of("baselines_mlp", measured, "In bits per byte, at each of these steps.", "the MLP's loss")
+sheet.numbers_of(
+    "baselines_mlp", measured, "In bits per byte, at each of these steps.", "the MLP's loss"
+)
 measured = pd.DataFrame({"model": scale.keys(), "bits per byte": scale.values()})
 caption = "Nats, summed over the whole held-out text, turned into bits (by ln 2), and divided by its bytes."
 sheet.numbers_of("baselines_scale", measured, caption, "on one scale")
@@ -269,6 +287,11 @@ fit.go_on({recipe.steps})
 print("bits per byte of the held-out text:", counted(chapter()), fit.held_out[-1])
 """
 sheet.in_code(
-    [bigram.NeuralBigram.loss, bigram.NeuralBigram.gradient, mlp.MLP.loss_and_gradients, compared.counted],
+    [
+        bigram.NeuralBigram.loss,
+        bigram.NeuralBigram.gradient,
+        mlp.MLP.loss_and_gradients,
+        compared.counted,
+    ],
     program,
 )

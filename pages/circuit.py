@@ -74,7 +74,9 @@ def number(value: float) -> str:
     return words.fixed(value, 2)
 
 
-def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], Any] | None = None) -> T:
+def known(
+    name: str, function: Callable[..., T], *args: Any, stop: Callable[[], Any] | None = None
+) -> T:
     """Wait for `function(passes, *args)` on this text and prediction, and give its result.
 
     There is a bar meanwhile, and with `stop` a button that ends it, whose key has `name` in it.
@@ -125,7 +127,9 @@ if CIRCUIT.value is not None:
     try:
         heads = tuple(numbers.parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, lm))
     except ValueError as error:
-        st.warning(f"The link's circuit cannot be read, and is left out: {words.escaped(str(error))}.")
+        st.warning(
+            f"The link's circuit cannot be read, and is left out: {words.escaped(str(error))}."
+        )
 
 tokens = len(scene.tokens)
 shape = (lm.config.n_layers, lm.config.n_heads)
@@ -198,7 +202,9 @@ worth = None
 with verdict_above:
     words.prose(" ".join(sentences), "head", "logit", "mean")
     if scene.other is not None:
-        logit, chance = target.whole(scene.other, scene.position, explained.token, explained.against)
+        logit, chance = target.whole(
+            scene.other, scene.position, explained.token, explained.against
+        )
         if explained.against is None:
             unchanged = chance
         else:
@@ -209,7 +215,9 @@ with verdict_above:
         )
     if SCORE.value is not None and CIRCUIT.value is not None:
         shown = words.significant(value, 4)
-        readable = re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,9})?(e-[0-9]{1,2})?", SCORE.value) is not None
+        readable = (
+            re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,9})?(e-[0-9]{1,2})?", SCORE.value) is not None
+        )
         if readable and abs(float(SCORE.value) - value) <= max(AGREES * abs(value), OF_LOGITS):
             st.success(
                 f"The score in this link was worked out anew, and holds: {heads_in}, F is {shown}; "
@@ -225,7 +233,9 @@ with verdict_above:
     if not is_model:  # of which both are 0
         ask = "circuit_score_ask"
         stopped = "circuit_score_stopped"
-        waits = st.session_state.get(stopped) == heads or sheet.is_asked_for(lm, tokens, 2 * len(sets))
+        waits = st.session_state.get(stopped) == heads or sheet.is_asked_for(
+            lm, tokens, 2 * len(sets)
+        )
         label = f"Work out faithfulness and completeness ({2 * len(sets)} passes)"
         if not waits or st.toggle(label, key=ask):
             stop_it = partial(st.session_state.update, {stopped: heads, ask: False})
@@ -260,7 +270,9 @@ with left:
         old = sheet.worked(scene.other, numbers.brings, ids, *asked, says=says, key=key, stop=stop)
         brought = Both(brought.now, old)
     elif scene.other is not None:
-        sheet.button("Colour it for the unchanged model, too", "circuit_sheet_beside", BESIDE.set, "on")
+        sheet.button(
+            "Colour it for the unchanged model, too", "circuit_sheet_beside", BESIDE.set, "on"
+        )
     cells = brought or Both(np.full(shape, np.nan))
     text = (
         f"F is {measured}. A thick frame: the head is in. The colour: what it brings, F with it "
@@ -270,7 +282,9 @@ with left:
         text += " In brackets, and at a hover: what it brings in the unchanged model."
     st.caption(text)
     columns = [f"head {h}" for h in range(shape[1])]
-    fig = share_grid(cells.now, columns, None, "it brings", scene.mode, unchanged=cells.was, inside=heads)
+    fig = share_grid(
+        cells.now, columns, None, "it brings", scene.mode, unchanged=cells.was, inside=heads
+    )
     alt = f"The circuit of {axis}: {size} of {words.counted(of, 'head')}"
     scene.chart(fig, key="circuit_sheet", alt=alt, on_cell=lambda *place: take({*heads} ^ {place}))
 
@@ -318,7 +332,9 @@ with right:
             )
         st.markdown(text)
     if not searches:
-        st.markdown("Nobody has searched yet: take heads away one by one, or click them in and out yourself.")
+        st.markdown(
+            "Nobody has searched yet: take heads away one by one, or click them in and out yourself."
+        )
     model_name = "the whole model"
     if unchanged is not None:
         model_name = "the model, changed"
@@ -355,7 +371,9 @@ with right:
 sheet.end_unless_near("golf")
 if not is_model:
     edits = circuit_passes.edits_of(lm, heads, others, forwards)
-    sheet.button("Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits)
+    sheet.button(
+        "Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits
+    )
 golf = [
     f"**Circuit golf:** {heads_in}, and the prediction is {verdict} (F is {off} off; "
     f"{number(enough)} is allowed)."
@@ -364,7 +382,11 @@ if kept and something_to_keep:
     golf.append("Who needs fewer?")
 golf.append("The link holds the circuit and its F:")
 st.markdown(" ".join(golf))
-link = {CIRCUIT.name: numbers.written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
+link = {
+    CIRCUIT.name: numbers.written(heads) or NOBODY,
+    SCORE.name: f"{value:.4g}",
+    SEARCH.name: None,
+}
 query = urlencode(state.link() | sheet.in_link(PARAMS, link), safe="+")
 st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
 words.prose(

@@ -54,7 +54,9 @@ def begin() -> None:
         classroom.say(f"This guide cannot be used. {error}")
         return
     if state.model().name.startswith(UPLOAD):
-        classroom.say("A model opened as a file stays with who opened it. Choose one that pupils have.")
+        classroom.say(
+            "A model opened as a file stays with who opened it. Choose one that pupils have."
+        )
         return
     model = sheet.in_link(state.MODEL)
     if st.session_state["class_pages"] == OF_GUIDE:
@@ -62,7 +64,9 @@ def begin() -> None:
     else:
         pages = []
     address = st.context.ip_address
-    if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages, browser(), address)):
+    if found := classroom.attempt(
+        lambda: classroom.classes().begin(text, model, pages, browser(), address)
+    ):
         classroom.become(found)
 
 
@@ -122,18 +126,26 @@ def nobody() -> None:
     with st.container(horizontal=True, gap="large"):
         with st.form("class_join", width=360):
             st.subheader("Join", anchor=False)
-            st.markdown("The code stands on your teacher's screen. You get a name here; nobody asks yours.")
+            st.markdown(
+                "The code stands on your teacher's screen. You get a name here; nobody asks yours."
+            )
             st.session_state.setdefault("class_code", CODE.value)
             st.text_input("Code", key="class_code", max_chars=20, placeholder="KF7-M2Q")
             st.form_submit_button("Join", type="primary", on_click=join)
         with st.form("class_new", width=540):
             st.subheader("Begin one", anchor=False)
-            st.markdown("A guide, read together: everybody predicts, then the model says what it does.")
+            st.markdown(
+                "A guide, read together: everybody predicts, then the model says what it does."
+            )
             called = titles()
             st.selectbox("Guide", [*called], format_func=called.__getitem__, key="class_guide")
             st.file_uploader("Or a guide of your own", type="md", key=FILE, max_upload_size=1)
-            st.segmented_control("Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages")
-            st.caption(f"With the model in hand: {words.escaped(frame.lm.name)}. The class ends after a day.")
+            st.segmented_control(
+                "Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages"
+            )
+            st.caption(
+                f"With the model in hand: {words.escaped(frame.lm.name)}. The class ends after a day."
+            )
             st.form_submit_button("Begin a class", type="primary", on_click=begin)
 
 
@@ -155,7 +167,9 @@ def pupil(member: Member) -> None:
     """Draw who this browser is, and the way out."""
     st.markdown(f"You are **{member.name}** in the class {written_code(member.room.code)}.")
     if member.room.step == LOBBY:
-        st.markdown("Your teacher begins in a moment, and this page turns by itself. Till then, look around.")
+        st.markdown(
+            "Your teacher begins in a moment, and this page turns by itself. Till then, look around."
+        )
     st.button("Leave the class", on_click=leave, args=(member,), help="Your answers are deleted.")
 
 
@@ -170,17 +184,23 @@ def teacher(member: Member) -> None:
     with st.container(horizontal=True, gap="large"):
         with st.container(width="content"):
             picture = segno.make(link, error="m").svg_data_uri(scale=8, dark="#000", light="#fff")
-            st.html(f'<img alt="QR code of {escape(link)}" width="320" height="320" src="{picture}">')
+            st.html(
+                f'<img alt="QR code of {escape(link)}" width="320" height="320" src="{picture}">'
+            )
             st.html(f'<p class="gv-code" data-testid="code">{written_code(room.code)}</p>')
             st.markdown(f"<{link}>")
         with st.container(width="stretch"):
             st.fragment(run_every=2.0)(gathered)(room)
             if room.step == LOBBY:
                 first = guide.steps[0].heading
-                st.button(f"Begin with step 1: {first}", type="primary", key="class_start", on_click=start)
+                st.button(
+                    f"Begin with step 1: {first}", type="primary", key="class_start", on_click=start
+                )
             steps(votes, guide)
     with st.container(horizontal=True, gap="small"):
-        st.download_button("Answers as CSV", answers(votes, guide), "gptviz_class.csv", key="class_csv")
+        st.download_button(
+            "Answers as CSV", answers(votes, guide), "gptviz_class.csv", key="class_csv"
+        )
         own = st.popover("Your own link", key="class_own", on_change="rerun")
         if own.open:  # only then is it on the page at all
             own.markdown("It steers the class. Keep it to yourself.")
@@ -189,12 +209,18 @@ def teacher(member: Member) -> None:
         if out.open:
             with out:
                 names = classroom.attempt(lambda: classroom.classes().names(room)) or []
-                st.selectbox("Pupil", names, index=None, placeholder="choose a name", key="class_removed")
+                st.selectbox(
+                    "Pupil", names, index=None, placeholder="choose a name", key="class_removed"
+                )
                 st.markdown("All answers of this pupil are deleted.")
-                st.button("Take out of the class", type="primary", key="class_remove", on_click=remove)
+                st.button(
+                    "Take out of the class", type="primary", key="class_remove", on_click=remove
+                )
         with st.popover("End the class", key="class_end"):
             st.markdown("All answers are deleted, for everybody.")
-            st.button("End it now", type="primary", key="class_end_now", on_click=leave, args=(member,))
+            st.button(
+                "End it now", type="primary", key="class_end_now", on_click=leave, args=(member,)
+            )
 
 
 def start() -> None:
@@ -221,7 +247,9 @@ def steps(votes: list[Vote], guide: guides.Guide) -> None:
             count = ""
             if step.ask is not None:
                 count = f" · {words.counted(said[number], 'answer')}"
-            guide_bar.step_link(number, step, f"{number + 1}. {step.heading}{count}", f"class_step_{number}")
+            guide_bar.step_link(
+                number, step, f"{number + 1}. {step.heading}{count}", f"class_step_{number}"
+            )
 
 
 frame = sheet.start_page("Class", choices=[CODE], reads_text=False)

@@ -95,7 +95,11 @@ def other_model() -> sheet.Scene | None:
     ours = state.model()
     asked = VS_MODEL.value
     hub = [name for name in HUB_MODELS if on_disk(name) is not None]
-    names = [*KNOWN_MODELS, *hub, *(f"{model_choice.UPLOAD}{upload.number}" for upload in uploads())]
+    names = [
+        *KNOWN_MODELS,
+        *hub,
+        *(f"{model_choice.UPLOAD}{upload.number}" for upload in uploads()),
+    ]
     names = [name for name in names if name != ours.name]
     if asked is not None and asked not in names:
         if asked == ours.name or not model_choice.is_a_name(asked):
@@ -105,7 +109,9 @@ def other_model() -> sheet.Scene | None:
     twin = TWINS.get(ours.name)
     first = twin if twin in names else names[0]
     called = {name: models.label_of(model_choice.Choice(name)) for name in names}
-    name = VS_MODEL.choose("The other model", called, st.selectbox, index=None, placeholder=called[first])
+    name = VS_MODEL.choose(
+        "The other model", called, st.selectbox, index=None, placeholder=called[first]
+    )
     choice = ours.named(name or first)
     try:
         key, model = models.load(choice)
@@ -120,9 +126,15 @@ def other_model() -> sheet.Scene | None:
 
 def other_edits() -> sheet.Scene | None:
     """The same text and model with other changes, or without any."""
-    told = "As in the address: `z.4.3=zero, mlp_out.2=mean`. On the left are those that you have made."
+    told = (
+        "As in the address: `z.4.3=zero, mlp_out.2=mean`. On the left are those that you have made."
+    )
     typed = VS_EDITS.widget(
-        st.text_input, "Changes on the right", value=None, placeholder="none: the model as it is", help=told
+        st.text_input,
+        "Changes on the right",
+        value=None,
+        placeholder="none: the model as it is",
+        help=told,
     )
     try:
         edits = [Edit.parse(part) for part in (typed or "").split(",") if part.strip()]
@@ -140,7 +152,10 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> sheet.Scene |
     fit = []
     reading = prompt_box.read(model, text, scene.special)
     if reading.refusal or not reading.ids:
-        st.warning(reading.refusal or "There is no text for the right side yet: type one into the box above.")
+        st.warning(
+            reading.refusal
+            or "There is no text for the right side yet: type one into the box above."
+        )
         return None
     if reading.notice:
         st.warning(f"On the right: {reading.notice}")
@@ -286,7 +301,11 @@ else:
 
 ours = lm.config
 other = their_lm.config
-one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (other.n_layers, other.n_heads, other.emb_dim)
+one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (
+    other.n_layers,
+    other.n_heads,
+    other.emb_dim,
+)
 
 
 apart: NDArray[np.float64] | None = None
@@ -300,7 +319,9 @@ with right_half:
             "can be compared, and any head of each, chosen below."
         )
     elif len(pairs) < 2:
-        st.markdown("Both have read one place together: there are no patterns yet. Add a word to the text.")
+        st.markdown(
+            "Both have read one place together: there are no patterns yet. Add a word to the text."
+        )
     elif not VS_ALL.value and sheet.is_asked_for(lm, len(scene.run), 2):
         # every block once more, on both sides
         sheet.button("Compare all heads", "compare_all", VS_ALL.set, True)
@@ -328,7 +349,11 @@ if apart is not None:
                 place = int(row.block), int(row.head)
                 label = f"{row.block}·{row.head} {words.significant(row.elsewhere, 2)}"
                 sheet.button(
-                    label, f"compare_rank_{row.Index}", state.open_head, *place, primary=place == head_at
+                    label,
+                    f"compare_rank_{row.Index}",
+                    state.open_head,
+                    *place,
+                    primary=place == head_at,
                 )
         if kind == MODEL:
             st.caption(
@@ -373,12 +398,16 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     our_block, our_head = head_at
     their_head = min(our_block, other.n_layers - 1), min(our_head, other.n_heads - 1)
     if kind == MODEL:
-        their_head = sheet.block_and_head_inputs(other, *their_head, (VS_BLOCK, VS_HEAD), " on the right")
+        their_head = sheet.block_and_head_inputs(
+            other, *their_head, (VS_BLOCK, VS_HEAD), " on the right"
+        )
 heads = head_at, their_head
 patterns = [sheet.once(side.run, weights, *place) for side, place in zip(sides, heads, strict=True)]
 called = [f"Block {b}, head {h}" for b, h in heads]
 thirds = st.columns(3, gap="small")
-for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pick_right), strict=True)):
+for number, (side, (b, h), pick) in enumerate(
+    zip(sides, heads, (scene.pick, pick_right), strict=True)
+):
     seen = window(side.position, len(side.tokens), WINDOW)
     word = ("left", "right")[number]
     with thirds[number]:
@@ -406,7 +435,9 @@ seen = window(chosen, len(pairs), WINDOW)
 limit = float(np.abs(difference).max()) or 1.0
 with thirds[2]:
     st.markdown("**Right minus left**, where both have read as far")
-    panel = matrix.attention_panel("Right minus left", "{query} gives {key} {value} more on the right")
+    panel = matrix.attention_panel(
+        "Right minus left", "{query} gives {key} {value} more on the right"
+    )
     matrix.matrix(
         "compare_difference",
         [replace(panel, scale="signed", low=-limit, high=limit, digits="number")],
@@ -425,14 +456,19 @@ with thirds[2]:
 
 if one_shape:
     st.subheader("How far apart are the residual streams?", anchor=False)
-    distances = sheet.compared(scene.run, their_run, compare.streams_apart, pairs).numpy()  # (L + 1, P)
-    few = maps.Map("", Both(distances), "share", "1 − cosine", (0.0, max(float(distances.max()), 1e-6)))
+    # (L + 1, P)
+    distances = sheet.compared(scene.run, their_run, compare.streams_apart, pairs).numpy()
+    few = maps.Map(
+        "", Both(distances), "share", "1 − cosine", (0.0, max(float(distances.max()), 1e-6))
+    )
     depths = [*(f"before block {b}" for b in range(ours.n_layers)), "at the end"]
     tokens = [(scene.labels[i], right.labels[j]) for i, j in pairs.pairs]
     shown = [a if a == b else f"{a} | {b}" for a, b in tokens]
     fig = maps.maps([few], depths, shown, (ours.n_layers, chosen), scene.mode, positions=pairs.left)
     alt = f"How far apart the residual streams are: {left_name} and {right_name}"
-    scene.chart(fig, key="compare_streams", alt=alt, on_cell=lambda _, pair: scene.select(pairs.left[pair]))
+    scene.chart(
+        fig, key="compare_streams", alt=alt, on_cell=lambda _, pair: scene.select(pairs.left[pair])
+    )
     text = (
         "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same "
         "direction, 1 has none in common. Read from the top down: where does a difference begin, "

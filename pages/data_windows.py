@@ -43,23 +43,34 @@ story = scene.lm.encode(chapter())  # 2 ms for its 2,800 tokens
 offered = [name for name in SOURCES if name != "chapter" or max(story) < own.vocab_size]
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="dw_controls"):
     source = SOURCE.choose("Text", {name: SOURCES[name] for name in offered})
-    encoding = get_encoding("gpt2") if source == "book" else scene.lm.tokenizer  # as in its chapter 2
-    ids = {"prompt": scene.run.ids, "chapter": tuple(story), "book": tuple(encoding.encode(lesson.VERDICT))}[
-        source
-    ]
+    # as in its chapter 2
+    encoding = get_encoding("gpt2") if source == "book" else scene.lm.tokenizer
+    ids = {
+        "prompt": scene.run.ids,
+        "chapter": tuple(story),
+        "book": tuple(encoding.encode(lesson.VERDICT)),
+    }[source]
     longest = max(1, min(1024, len(ids) - 1))
     box = partial(st.number_input, step=1, width=130)
     length = LENGTH.number(box, "max_length", 1, longest, help="How many tokens a window holds.")
-    stride = STRIDE.number(box, "stride", 1, 1024, help="How many tokens further on the next one begins.")
-    batch_size = BATCH.number(box, "batch_size", 1, 64, help="How many windows are learned from at once.")
-    drop = DROP.widget(st.toggle, "drop_last", help="Leave out the last windows if they do not fill a batch.")
+    stride = STRIDE.number(
+        box, "stride", 1, 1024, help="How many tokens further on the next one begins."
+    )
+    batch_size = BATCH.number(
+        box, "batch_size", 1, 64, help="How many windows are learned from at once."
+    )
+    drop = DROP.widget(
+        st.toggle, "drop_last", help="Leave out the last windows if they do not fill a batch."
+    )
 windows = lesson.Windows(ids, length, stride, batch_size, drop)
 count = len(windows)
 tokens = words.counted(length, "token")
 
 
 def labels(positions: Sequence[int]) -> list[str]:
-    return [words.show_token(token.raw) for token in tokens_of(encoding, [ids[p] for p in positions])]
+    return [
+        words.show_token(token.raw) for token in tokens_of(encoding, [ids[p] for p in positions])
+    ]
 
 
 with above:
@@ -93,7 +104,9 @@ def neighbours_share() -> str:
     if shared < 0:
         between_two = words.counted(-shared, "token")
         return f"The stride is larger than the window: between two, {between_two} are no input."
-    return "The stride is as large as the window: no token is an input twice, as is usual in training."
+    return (
+        "The stride is as large as the window: no token is an input twice, as is usual in training."
+    )
 
 
 def batches_filled() -> str:
@@ -167,7 +180,9 @@ def slide() -> None:
     window = WINDOW.value
     if count > 1:
         with st.container(key="set_window"):
-            window = WINDOW.widget(st.slider, "Slide the window", min_value=0, max_value=count - 1, step=1)
+            window = WINDOW.widget(
+                st.slider, "Slide the window", min_value=0, max_value=count - 1, step=1
+            )
     batch = window // batch_size
     members = windows.members(batch)
     starts = [(i, windows.dataset.starts[i]) for i in members]
@@ -175,7 +190,9 @@ def slide() -> None:
     first = starts[0][1]
     saved = scene.saved("data_windows", title, f"window{window}")
     drawn = labels(range(first, starts[-1][1] + length + 1))
-    draw_windows(drawn, first, starts, length, window, WINDOW.set, dropped=windows.used, saved=saved)
+    draw_windows(
+        drawn, first, starts, length, window, WINDOW.set, dropped=windows.used, saved=saved
+    )
     words.prose(overlap())
 
     if len(members) > 1:
@@ -206,9 +223,7 @@ def slide() -> None:
     )
     if of_targets is not None:
         mean = of_targets.map(lambda table: words.loss_text(float(table["nats"].mean()))[0])
-        text += (
-            f"The loss is −ln of the probability that this model gives a target. Their mean is **{mean}**."
-        )
+        text += f"The loss is −ln of the probability that this model gives a target. Their mean is **{mean}**."
     words.prose(text, "causal mask")
     left_out = sum(not edit.is_of_any_text for edit in scene.run.edits)
     if of_targets is not None and left_out:
@@ -322,7 +337,9 @@ def rest() -> None:
     """All that the slider moves: what is drawn, and what opens on demand."""
     if count:
         slide()
-    with sheet.panel("How often is each token asked for?", ":material/equalizer:", "dw_times") as opened:
+    with sheet.panel(
+        "How often is each token asked for?", ":material/equalizer:", "dw_times"
+    ) as opened:
         if opened and count:
             times = windows.times_target()
             st.markdown(
@@ -331,7 +348,10 @@ def rest() -> None:
                 f"{words.counted(times.max(), 'time')}. The first never is: nothing stands before "
                 "it."
             )
-            says = [f"position {i}: a target of {words.counted(n, 'window')}" for i, n in enumerate(times)]
+            says = [
+                f"position {i}: a target of {words.counted(n, 'window')}"
+                for i, n in enumerate(times)
+            ]
             axis = {"title": {"text": "position in the text"}, "showgrid": False}
             alt = f"How often each of {words.counted(len(ids), 'token')} is a target"
             unit = "times a target"

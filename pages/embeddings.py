@@ -28,7 +28,9 @@ class MeasureParam(sheet.Param[str]):
     """In the address by its long name, as it is on the screen; by its short one as well."""
 
     def parse(self, text: str) -> str:
-        return next((name for name, label in MEASURES.items() if text in (name, label)), self.default)
+        return next(
+            (name for name, label in MEASURES.items() if text in (name, label)), self.default
+        )
 
     def written(self, value: str) -> str:
         return MEASURES[value]
@@ -47,7 +49,8 @@ tokens = scene.tokens
 rows = sheet.of(scene, embeddings.embedding_rows)
 lengths = sheet.of(scene, embeddings.lengths_table)
 parts = rows.now  # (3, T, D)
-moved = np.zeros(parts.shape[:2], bool) if rows.was is None else (parts != rows.was).any(axis=-1)  # (3, T)
+# (3, T)
+moved = np.zeros(parts.shape[:2], bool) if rows.was is None else (parts != rows.was).any(axis=-1)
 replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts[2, at])
 
 # ---- this row plus this row ----
@@ -72,9 +75,7 @@ if rows.moved:
         f"{lengths.map(lambda t: t.loc[at, 'sum_norm']):3}."
     )
     if replaced:
-        text += (
-            " A change put something else in place of the sum: the first two rows do not add up to the third."
-        )
+        text += " A change put something else in place of the sum: the first two rows do not add up to the third."
     words.prose(text)
 
 
@@ -85,7 +86,9 @@ def three_rows() -> None:
     picture = st.container()
     about = "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero."
     largest = embeddings.largest_dimension(parts, at)
-    dimension = DIMENSION.index("Dimension", size, largest, "the sum's largest", width=260, help=about)
+    dimension = DIMENSION.index(
+        "Dimension", size, largest, "the sum's largest", width=260, help=about
+    )
     window = embeddings.window_around(dimension, size)
     cells = [embeddings.addition(parts, at, d).written() for d in window]
     first, second, total = embeddings.addition(parts, at, dimension).written()
@@ -101,7 +104,11 @@ def three_rows() -> None:
         which = (f"dimension{dimension}",)
         alt = f"{scene.label} at position {at}, dimension {dimension}: {addition.replace('*', '')}"
         scene.chart(
-            fig, key="embedding_sum", which=which, alt=alt, on_cell=lambda _, place: DIMENSION.set(place)
+            fig,
+            key="embedding_sum",
+            which=which,
+            alt=alt,
+            on_cell=lambda _, place: DIMENSION.set(place),
         )
     own = lengths.now.loc[at]
     row_lengths = (
@@ -119,7 +126,9 @@ def neighbors() -> None:
     st.subheader(f"The nearest neighbours of {label}", anchor=False)
     measure = MEASURE.choose("Measure", MEASURES, label_visibility="collapsed")
     table = lm.model.tok_emb.weight
-    near = embeddings.nearest_tokens(table, tokens[at].id, k=10, measure=cast(embeddings.Measure, measure))
+    near = embeddings.nearest_tokens(
+        table, tokens[at].id, k=10, measure=cast(embeddings.Measure, measure)
+    )
     ids = near["id"].tolist()
     names = [words.show_id(lm, i) for i in ids]
     best = near.iloc[0]
@@ -151,7 +160,8 @@ def neighbors() -> None:
     unit = MEASURES[measure]
     pairs = zip(names, ids, values, strict=True)
     says = [
-        f"`{name}` (id {i}) and `{scene.label}`: {unit} {words.fixed(value, 4)}" for name, i, value in pairs
+        f"`{name}` (id {i}) and `{scene.label}`: {unit} {words.fixed(value, 4)}"
+        for name, i, value in pairs
     ]
     sheet.bars(
         scene,
@@ -196,11 +206,18 @@ with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") 
         if adds_up:
             titles = PARTS_OF_SUM
         ends = (-scale.limit, scale.limit)
-        panels = [Map(title, cells_of(part, few), "signed", title, ends) for part, title in enumerate(titles)]
+        panels = [
+            Map(title, cells_of(part, few), "signed", title, ends)
+            for part, title in enumerate(titles)
+        ]
         dimensions = [f"dimension {d}" for d in range(parts.shape[2])]
-        alt = f"Token embedding, position embedding and sum of {words.counted(len(tokens), 'token')}"
+        alt = (
+            f"Token embedding, position embedding and sum of {words.counted(len(tokens), 'token')}"
+        )
         cell = None, at
-        sheet.maps(scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few)
+        sheet.maps(
+            scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few
+        )
         text = (
             f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} "
             f"values lie beyond the scale; the largest is {words.significant(scale.largest)} from "
@@ -216,7 +233,9 @@ with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") 
         }
         alt = "The length of each token's three rows"
         axis = marks.token_ticks(scene.labels, 80) | {"showgrid": False}
-        sheet.curves(scene, "embedding_lengths", lines, scene.labels, "length", alt, at=at, axis=axis)
+        sheet.curves(
+            scene, "embedding_lengths", lines, scene.labels, "length", alt, at=at, axis=axis
+        )
 
 with sheet.panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
     if is_open:
@@ -258,7 +277,9 @@ with sheet.panel("Which positions are alike?", ":material/straighten:", "emb_pos
                 used=len(tokens),
             )
 
-with sheet.panel("In small: the book's first table", ":material/view_compact:", "emb_small") as is_open:
+with sheet.panel(
+    "In small: the book's first table", ":material/view_compact:", "emb_small"
+) as is_open:
     if is_open:
         small = lesson.first_table()
         one = lesson.looked_up(small, SMALL_ROW)
@@ -288,12 +309,20 @@ with sheet.panel("In small: the book's first table", ":material/view_compact:", 
             "**A batch has a row for each of its tokens.** The book's batch has 8 windows of 4 "
             "tokens. Your text, in this model, is a batch of one."
         )
-        inputs, _ = windows.Windows(tuple(get_encoding("gpt2").encode(windows.VERDICT)), 4, 4, 8).batch(0)
+        inputs, _ = windows.Windows(
+            tuple(get_encoding("gpt2").encode(windows.VERDICT)), 4, 4, 8
+        ).batch(0)
         shapes = lesson.batch_shapes(inputs, lesson.BOOKS_VOCABULARY, lesson.BOOKS_DIMENSIONS)
-        own = lesson.batch_shapes(torch.tensor([scene.run.ids]), lm.config.vocab_size, lm.config.emb_dim)
+        own = lesson.batch_shapes(
+            torch.tensor([scene.run.ids]), lm.config.vocab_size, lm.config.emb_dim
+        )
         shape_rows = [
             tables.Row(
-                [tables.Cell(name, "code"), " × ".join(map(str, shape)), " × ".join(map(str, own[name]))]
+                [
+                    tables.Cell(name, "code"),
+                    " × ".join(map(str, shape)),
+                    " × ".join(map(str, own[name])),
+                ]
             )
             for name, shape in shapes.items()
         ]
@@ -308,6 +337,8 @@ with sheet.panel("In small: the book's first table", ":material/view_compact:", 
         )
 
 told = f"The three rows of {label} (position {at}), a line per dimension."
-sheet.numbers_of("embedding", lambda: rows.map(lambda r: embeddings.row_table(r, at)), told, what="the rows")
+sheet.numbers_of(
+    "embedding", lambda: rows.map(lambda r: embeddings.row_table(r, at)), told, what="the rows"
+)
 sheet.numbers_of("embedding_lengths", lengths, what="the lengths")
 sheet.code_of(scene, [GPTModel.final_hidden], embeddings.embedding_rows)

@@ -19,10 +19,12 @@ from gptviz.ui.shell import change_menu, state
 UNIT: sheet.Param[int | None] = sheet.Param("ff_unit", int, None, sheet.if_there)
 SAMPLE = sheet.Param("ff_sample", bool, False)
 
-LARGEST = 10  # units in the table of those that write most, with TOKENS each; READ tokens of the chosen unit
+# units in the table of those that write most, with TOKENS each; READ tokens of the chosen unit
+LARGEST = 10
 TOKENS = 3
 READ = 6
-PLACES = 6  # of the sample, or of a long text, that excite a unit most, with BESIDE tokens to each side
+# of the sample, or of a long text, that excite a unit most, with BESIDE tokens to each side
+PLACES = 6
 BESIDE = 8
 
 
@@ -45,7 +47,9 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     both = sheet.of(scene, feed_forward.units, block, at)
     found = both.now
     # a change may put something else in the place of what GELU makes of them
-    put = {one for one in scene.run.edits if one.site == "mlp_act" and block in one.blocks(last + 1)}
+    put = {
+        one for one in scene.run.edits if one.site == "mlp_act" and block in one.blocks(last + 1)
+    }
     put_here = any(at in positions_of(one, len(scene.tokens)) for one in put)
     count = len(found.before)
     most = found.largest(1)[0]
@@ -97,7 +101,9 @@ else:
 reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
 curve = feed_forward.activation_curve(lm.model, block, min(reached), max(reached))
 scene.chart(
-    figures.gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost),
+    figures.gelu_dots(
+        found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost
+    ),
     key="gelu_dots",
     alt=f"GELU with the {count} units of block {block} at {scene.label}",
     pick=lambda dot: UNIT.set(int(dot["customdata"])),
@@ -122,7 +128,8 @@ sheet.example_row("A name comes back", "He and she", "Counting", "Once upon a ti
 
 sheet.end_unless_near("units")
 order = found.largest(LARGEST)
-times = (*found.after[order].tolist(), 1.0)  # what each writes here; of the chosen unit, of 1 of activation
+# what each writes here; of the chosen unit, of 1 of activation
+times = (*found.after[order].tolist(), 1.0)
 # at once, since most of the work is to read the output head
 read = sheet.once(scene.run, feed_forward.readings, block, (*order, unit), times, READ, at)
 
@@ -139,13 +146,18 @@ if both.was is not None:
 columns = {name: getattr(found, name)[order] for name in ("before", "after", "columns")}
 tokens = {
     name: [
-        " ".join(words.show_id(lm, i) for i, _ in getattr(one, name)[:TOKENS]) for one in read[: len(order)]
+        " ".join(words.show_id(lm, i) for i, _ in getattr(one, name)[:TOKENS])
+        for one in read[: len(order)]
     ]
     for name in ("raises", "lowers")
 }
-largest = pd.DataFrame({"unit": order} | columns | writes | tokens).rename(columns={"columns": "column"})
+largest = pd.DataFrame({"unit": order} | columns | writes | tokens).rename(
+    columns={"columns": "column"}
+)
 sheet.table("largest units", Both(largest), 3, order.index(unit) if unit in order else None)
-cut = {edit.site for edit in scene.run.edits} & (set(logit_attribution.BREAKING) - {"embed", "attn_out"})
+cut = {edit.site for edit in scene.run.edits} & (
+    set(logit_attribution.BREAKING) - {"embed", "attn_out"}
+)
 caption = (
     "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct effect, "
     "with the final LayerNorm's divisor held as it is. What later blocks make of a write is not in "
@@ -207,7 +219,9 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
         if end < len(text):
             tail = f"{tail} …"
         drawn.append(
-            tables.Row([words.significant(value), tables.Cell(head, marked=text[i], rest=tail), source])
+            tables.Row(
+                [words.significant(value), tables.Cell(head, marked=text[i], rest=tail), source]
+            )
         )
     st.html(tables.table("excerpts", ["#activation", "text", "from"], drawn))
 
@@ -263,14 +277,19 @@ def in_the_sample() -> None:
     read_in, tokens = sample.windows(lm.encode, lm.config.context_length)
     if any(max(window.ids) >= lm.config.vocab_size for window in read_in):
         name = words.escaped(lm.name)
-        st.info(f"{name} cannot read the sample: there are characters in it that it has no tokens for.")
+        st.info(
+            f"{name} cannot read the sample: there are characters in it that it has no tokens for."
+        )
         return
     edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
     bar = st.progress(0.0)
     peaks = []
-    for i, window in enumerate(read_in):  # each is kept by itself: what was read before a stop stays
+    # each is kept by itself: what was read before a stop stays
+    for i, window in enumerate(read_in):
         bar.progress(i / len(read_in), f"window {i + 1} of {len(read_in)}")
-        peaks.append(sheet.reduced(Run(scene.run.model, window.ids, edits), feed_forward.PEAKS)[block])
+        peaks.append(
+            sheet.reduced(Run(scene.run.model, window.ids, edits), feed_forward.PEAKS)[block]
+        )
     bar.empty()
     looked_at = sum(len(window.ids) - 1 for window in read_in)
     share = 0.0
@@ -319,7 +338,10 @@ if any(strip is not None for strip in old):
 words.prose(" ".join(sentences), "GELU")
 alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
 scene.chart(
-    figures.expansion(strips.now, unit, scene.mode, old), key="expansion", alt=alt, which=(f"block{block}",)
+    figures.expansion(strips.now, unit, scene.mode, old),
+    key="expansion",
+    alt=alt,
+    which=(f"block{block}",),
 )
 bias = lm.config.linear_bias
 parts = "All units' activations times their columns"
@@ -355,4 +377,6 @@ sheet.numbers_of(
     caption,
     what=f"the units of block {block} at {label}",
 )
-sheet.code_of(scene, [FeedForward.forward, GELU.forward, GELU.formula], feed_forward.units, block, at)
+sheet.code_of(
+    scene, [FeedForward.forward, GELU.forward, GELU.formula], feed_forward.units, block, at
+)

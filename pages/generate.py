@@ -97,12 +97,16 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     )
     if sampling.greedy:
         rule = "At temperature 0 the most probable one joins the text."
-    start = "**What to look for.** One forward pass gives every token of the vocabulary a probability."
+    start = (
+        "**What to look for.** One forward pass gives every token of the vocabulary a probability."
+    )
     words.prose(f"{start} {rule}", "forward pass", "token", "vocabulary", "temperature")
     show_branches(writer, tree)
     st.markdown("#### Ask of this text")
     named = {name: label for name, (label, _) in QUESTIONS.items()}
-    asked = ASK.choose("Ask of this text", named, st.segmented_control, label_visibility="collapsed")
+    asked = ASK.choose(
+        "Ask of this text", named, st.segmented_control, label_visibility="collapsed"
+    )
     if asked is not None:
         QUESTIONS[asked][1](scene, written)
     show_details(writer, tree, written, drawn)
@@ -129,9 +133,7 @@ def say(written: texts.Written, step: numbers.WrittenStep) -> None:
     said = f"**Token {number + 1} of {count}.**"
     next_one = "**The next token** is not written yet."
     if step.forced:
-        said += (
-            f" You put {token} here. The model gave it {own}, rank {step.rank:,} of {lm.config.vocab_size:,}."
-        )
+        said += f" You put {token} here. The model gave it {own}, rank {step.rank:,} of {lm.config.vocab_size:,}."
     elif step.point is None:
         said = said if written.step else next_one
         said += f" At temperature 0 the most probable is taken: {token}. The model gives it {own}."
@@ -155,7 +157,9 @@ def say(written: texts.Written, step: numbers.WrittenStep) -> None:
         st.markdown("The model ended its text here." if step.id == end_of_text(lm) else end)
     limits(scene.key, lm, "", written=count)
     if count == LONGEST:
-        st.caption(f"A branch has at most {LONGEST} tokens. Put it into the prompt to write on from its end.")
+        st.caption(
+            f"A branch has at most {LONGEST} tokens. Put it into the prompt to write on from its end."
+        )
     if slid := written.slid(number):
         if slid == 1:
             gone = "its first token is"
@@ -167,7 +171,9 @@ def say(written: texts.Written, step: numbers.WrittenStep) -> None:
             "anew."
         )
     if scene.position < len(scene.tokens) - 1:
-        st.caption(f"Written on after {words.Place(scene.label, scene.position)}, the selected token.")
+        st.caption(
+            f"Written on after {words.Place(scene.label, scene.position)}, the selected token."
+        )
     if left:
         edits = ", ".join(words.as_code(str(edit)) for edit in left)
         st.caption(f"Left out here: {edits}, about tokens after the selected one.")
@@ -196,7 +202,9 @@ def show_text(writer: play.Writer, tree: Tree, written: texts.Written, playing: 
             short = words.significant(p, 2)
         tokens.append(token | {"sentence": f"{had} {exact}", "p_text": short})
     writing(
-        b"".join(token.raw for token in scene.tokens[: scene.position + 1]).decode("utf-8", "replace"),
+        b"".join(token.raw for token in scene.tokens[: scene.position + 1]).decode(
+            "utf-8", "replace"
+        ),
         tokens,
         written.chosen,
         writer.go_to,
@@ -250,13 +258,20 @@ def show_branches(writer: play.Writer, tree: Tree) -> None:
         ln = texts.log_probability(written.steps)
         length = len(written.steps)
         per_token = texts.perplexity(ln, length)
-        row: dict[str, Any] = {"parent": branch.parent, "at": min(branch.at, length), "length": length}
+        row: dict[str, Any] = {
+            "parent": branch.parent,
+            "at": min(branch.at, length),
+            "length": length,
+        }
         row |= {
             "text": own.replace("·", " ").strip() or "…",
             "log_probability": ln,
             "log_p": words.fixed(ln, 2),
         }
-        row |= {"value": per_token, "perplexity": "" if per_token is None else words.significant(per_token)}
+        row |= {
+            "value": per_token,
+            "perplexity": "" if per_token is None else words.significant(per_token),
+        }
         if scene.other:
             row |= {"unchanged": "" if old is None else words.fixed(old, 2), "unchanged_value": old}
         rows.append(row)
@@ -265,7 +280,9 @@ def show_branches(writer: play.Writer, tree: Tree) -> None:
     picture = scene.saved("branches", "The branches of a text", saved)
     branch_tree(rows, tree.branch, at, writer.choose_branch, saved=picture)
     if scene.other and rows[tree.branch]["unchanged_value"] is None:
-        st.caption("The text is longer than the model reads at once: the unchanged ln p is left out.")
+        st.caption(
+            "The text is longer than the model reads at once: the unchanged ln p is left out."
+        )
     table = pd.DataFrame(rows)[["parent", "length", "log_probability", "value"]].reset_index()
     table = table.set_axis(["branch", "from", "tokens", "ln p", "perplexity"], axis=1)
     now = table.astype({"from": "Int64", "perplexity": float})
@@ -276,7 +293,9 @@ def show_branches(writer: play.Writer, tree: Tree) -> None:
     sheet.numbers_of("branches", Both(now, was), told, what="the branches")
 
 
-def show_details(writer: play.Writer, tree: Tree, written: texts.Written, drawn: figures.Draw) -> None:
+def show_details(
+    writer: play.Writer, tree: Tree, written: texts.Written, drawn: figures.Draw
+) -> None:
     lm = scene.lm
     sampling = writer.sampling
 
@@ -285,7 +304,8 @@ def show_details(writer: play.Writer, tree: Tree, written: texts.Written, drawn:
         if scene.other is None:
             return Both(table)
         old = [
-            texts.step_after(written.read(i).plain, sampling, i, s.id) for i, s in enumerate(written.steps)
+            texts.step_after(written.read(i).plain, sampling, i, s.id)
+            for i, s in enumerate(written.steps)
         ]
         return Both(table, numbers.table_of(lm, old).assign(by=table["by"], point=table["point"]))
 
@@ -318,7 +338,9 @@ def show_details(writer: play.Writer, tree: Tree, written: texts.Written, drawn:
     )
     if sampling.greedy and not put and not scene.run.edits:
         program = by_the_book(written)
-        sheet.in_code([generate_text_simple], program, "in_code_book", what="the same as the book writes it")
+        sheet.in_code(
+            [generate_text_simple], program, "in_code_book", what="the same as the book writes it"
+        )
 
 
 def by_the_book(written: texts.Written) -> str:

@@ -80,7 +80,9 @@ def percent_of(share: float | None) -> str:
 
 
 # a tensor that had a name here would be held by the session, whose widgets call functions of this script
-looks = scene.get(sheet.head_sites(block), scene.reduce)["attn", block][head, scene.position].tolist()
+looks = scene.get(sheet.head_sites(block), scene.reduce)["attn", block][
+    head, scene.position
+].tolist()
 scene.strip(weights=[*looks[: scene.position + 1], *[None] * (len(looks) - scene.position - 1)])
 
 # ---- the labels ----
@@ -93,7 +95,9 @@ def cell(block: int, head: int, role: str, share: float | None, start: str = "")
     if verdict:
         tried_so = f"{trial.ENDED[verdict]} in its trial"
     parts = [f"{start}{formulas.ROLES[role].label}", percent_of(share), tried_so]
-    return figures.Cell(role, f"block {block}, head {head}: {', '.join(filter(None, parts))}", verdict)
+    return figures.Cell(
+        role, f"block {block}, head {head}: {', '.join(filter(None, parts))}", verdict
+    )
 
 
 def cell_here(role: head_roles.HeadRole) -> figures.Cell:
@@ -140,7 +144,9 @@ if general is not None:
     words.prose(said, "head", "attention")
 if hidden:
     cannot = ", ".join(f"*{formulas.ROLES[role].label}*" for role in hidden)
-    st.markdown(f"This text cannot show {cannot}: no token has one before it that such a head looks at.")
+    st.markdown(
+        f"This text cannot show {cannot}: no token has one before it that such a head looks at."
+    )
 
     def shown_by(text: str) -> set[str]:
         """The roles that heads can show on a text as this model reads it; none where it cannot read it."""
@@ -151,7 +157,9 @@ if hidden:
 
     shows = {label: shown_by(text) for label, text in EXAMPLES.items()}
     firsts = [next((e for e in EXAMPLES if role in shows[e]), None) for role in hidden]
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads_offers"):
+    with st.container(
+        horizontal=True, gap="small", vertical_alignment="center", key="heads_offers"
+    ):
         for number, example in enumerate(example for example in dict.fromkeys(firsts) if example):
             shown_roles = " and ".join(
                 formulas.ROLES[role].label for role in hidden if role in shows[example]
@@ -186,7 +194,9 @@ def axis(name: str) -> tuple[str, pd.Series]:
 
 
 with left:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heads_measures"):
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="small", key="heads_measures"
+    ):
         boxes = {"Across": ACROSS, "Up": UP}.items()
         chosen = [param.choose(label, TITLES, st.selectbox, width=238) for label, param in boxes]
     (across, x), (up, y) = map(axis, chosen)
@@ -196,7 +206,8 @@ with left:
     else:
         points["role"] = general.table["role"]
     points["withdrawn"] = [
-        bool(labels) and verdict_on(p.block, p.head, p.role) == "withdrawn" for p in points.itertuples()
+        bool(labels) and verdict_on(p.block, p.head, p.role) == "withdrawn"
+        for p in points.itertuples()
     ]
 
     of_this_text = general is None or any(name.startswith(HERE) for name in chosen)
@@ -207,7 +218,8 @@ with left:
         pick=lambda point: state.open_head(*map(int, point["customdata"][:2])),
     )
 with right:
-    alike: dict[str, tuple[int, ...]] = {}  # the block's heads of the opened one's label, here and in general
+    # the block's heads of the opened one's label, here and in general
+    alike: dict[str, tuple[int, ...]] = {}
     for where, roles in (
         ("here", {role.head: role.kind for role in here.now.roles[block]}),
         ("general", {h: role for (b, h), role in labels.items() if b == block}),
@@ -238,7 +250,10 @@ with right:
         scene,
         "heads_roles",
         given.map(lambda shares: np.array([share or 0.0 for share in shares])),
-        [formulas.ROLES[name].label + (UNSHOWN if name in hidden else "") for name in formulas.SHARES],
+        [
+            formulas.ROLES[name].label + (UNSHOWN if name in hidden else "")
+            for name in formulas.SHARES
+        ],
         "share",
         f"What block {block}, head {head} gives to each kind of token, here and in general",
         which=(f"block{block}", f"head{head}"),
@@ -266,7 +281,9 @@ if usual is not None:
 text += "."
 words.prose(text, "head", "induction head", "previous-token head")
 if scene.run.edits:
-    st.markdown("*On this text*: the changed model (outlined: unchanged); *in general*: the unchanged one.")
+    st.markdown(
+        "*On this text*: the changed model (outlined: unchanged); *in general*: the unchanged one."
+    )
 
 # ---- the trial ----
 
@@ -309,7 +326,9 @@ sheet.numbers_of(
     what="every head on this text",
     missing="–",
 )
-sheet.code_of(scene, [MultiHeadAttention.forward, formulas.role_keys, formulas.shares], head_roles.head_table)
+sheet.code_of(
+    scene, [MultiHeadAttention.forward, formulas.role_keys, formulas.shares], head_roles.head_table
+)
 if general is not None:
     caption = (
         f"induction and copies are measured on {general.sequences} texts of random tokens in which "
@@ -320,7 +339,11 @@ if general is not None:
     )
     sheet.numbers_of("heads-general", general.table, caption, "every head in general", missing="–")
     sheet.code_of(
-        scene.unchanged, [], head_general.general, key="in_code_general", what="every head in general"
+        scene.unchanged,
+        [],
+        head_general.general,
+        key="in_code_general",
+        what="every head in general",
     )
 if held is not None:
     caption = (

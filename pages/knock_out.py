@@ -17,7 +17,8 @@ NULL: sheet.Param[str] = sheet.Param("null", str, "zero", sheet.if_there)
 MEASURE: sheet.Param[str] = sheet.Param("measure", str, "probability", sheet.if_there)
 # of the block: its head, attention, feed-forward
 PART: sheet.Param[str] = sheet.Param("part", str, "head", sheet.if_there)
-MAP: sheet.Param[str | None] = sheet.Param("map", str, None, sheet.if_there)  # None: as long as it is quick
+# None: as long as it is quick
+MAP: sheet.Param[str | None] = sheet.Param("map", str, None, sheet.if_there)
 # the unchanged model's, likewise
 BESIDE: sheet.Param[str | None] = sheet.Param("map_unchanged", str, None, sheet.if_there)
 
@@ -32,7 +33,9 @@ LISTED = 12  # bars of the list
 ROW = 25  # pixels of one
 KEPT = 0.9  # of the probability: a head is not missed
 
-frame = sheet.start_page("Knock-out", choices=[*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, many.SET])
+frame = sheet.start_page(
+    "Knock-out", choices=[*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, many.SET]
+)
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
 
@@ -61,7 +64,9 @@ def program() -> None:
 
 if not sheet.is_wanted(MAP, lm, scene.position + 1, parts):
     if MAP.value == "off":
-        st.info("Stopped. A map with gaps would look as if those parts did not matter: none is shown.")
+        st.info(
+            "Stopped. A map with gaps would look as if those parts did not matter: none is shown."
+        )
     label = f"Mute each of the {parts} parts in turn ({scene.position + 1} tokens, {parts} passes)"
     sheet.button(label, "knock_out_start", MAP.set, "on", primary=True)
     sheet.example_row(*EXAMPLES)
@@ -78,9 +83,12 @@ if scene.other is not None and sheet.is_wanted(BESIDE, lm, scene.position + 1, 2
         scene, explained, "knock_out_stop_beside", lambda: BESIDE.set("off"), null, scene.other
     )
 tables = Both(table, old)
-lost = tables.map(lambda t: (t["lost"] if measure == "probability" else -t["effect"]).to_numpy(float))
+lost = tables.map(
+    lambda t: (t["lost"] if measure == "probability" else -t["effect"]).to_numpy(float)
+)
 labels = [label_of(*row) for row in zip(table["kind"], table["block"], table["head"], strict=True)]
-order = np.argsort(-np.abs(lost.now), kind="stable").tolist()  # the largest first, whatever its sign
+# the largest first, whatever its sign
+order = np.argsort(-np.abs(lost.now), kind="stable").tolist()
 is_head = table["kind"] == "head"
 strongest = next(row for row in order if is_head[row])
 
@@ -140,7 +148,9 @@ said = (
 words.prose(said, "logit", "block", "head")
 left, right = st.columns([5, 4], gap="medium")
 with left:
-    st.caption("A row is a block: heads by number, attention (att), feed-forward (ff). Click a cell.")
+    st.caption(
+        "A row is a block: heads by number, attention (att), feed-forward (ff). Click a cell."
+    )
     alt = f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}"
     muted.muted_map(scene, lost, divmod(opened, n_heads + 2), "knock_out_map", alt, open_part)
 with right:
@@ -177,7 +187,9 @@ if scene.other is not None:  # here, so that the map stays in the first screen
         text += " The outlined bars are what muting it takes away from the unchanged one."
     st.caption(text)
     if old is None:
-        sheet.button("Work out the unchanged model's map, too", "knock_out_beside", BESIDE.set, "on")
+        sheet.button(
+            "Work out the unchanged model's map, too", "knock_out_beside", BESIDE.set, "on"
+        )
 
 # ---- the opened part ----
 
@@ -211,7 +223,8 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         "feed-forward": ("feed_forward", f"See the feed-forward of {where}"),
     }
     there = sheet.in_link(
-        (state.BLOCK, state.HEAD), {"block": int(row["block"])} | ({} if one is None else {"head": one})
+        (state.BLOCK, state.HEAD),
+        {"block": int(row["block"])} | ({} if one is None else {"head": one}),
     )
     pair = sheet.in_link(target.PARAMS)
     for to, label, more in (
@@ -242,7 +255,15 @@ else:
     drawn = ("effect", -1)
 nouns = ("what muting {} takes away", f"of the {MEASURES[measure]}")
 many.section(
-    scene, ablation.knock_out, {"baseline": null}, ablation.MEASURED, drawn, table, labels, nouns, parts
+    scene,
+    ablation.knock_out,
+    {"baseline": null},
+    ablation.MEASURED,
+    drawn,
+    table,
+    labels,
+    nouns,
+    parts,
 )
 caption = (
     "Each part with the prediction without it: `logit` (minus the mean over the vocabulary, or "

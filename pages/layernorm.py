@@ -51,9 +51,14 @@ with above:
         sites=[norms[name].source],
         position=scene.position,
     )
-    alt = f"How the {size} values of {scene.label} are spread before {name}, normalised, and after it"
+    alt = (
+        f"How the {size} values of {scene.label} are spread before {name}, normalised, and after it"
+    )
     scene.chart(
-        norm_histograms(steps, dimension, scene.mode), key="layernorm_histograms", which=which, alt=alt
+        norm_histograms(steps, dimension, scene.mode),
+        key="layernorm_histograms",
+        which=which,
+        alt=alt,
     )
     caption = (
         "How many dimensions have a value of about this size. The line is the mean, the band one "
@@ -95,7 +100,9 @@ with said:
         f"before the norms, and from {least_after} to {most_after} after them."
     )
     if quantity == "mean":
-        text += f" Each norm subtracts the mean; what there is of one after it comes from {learned_by}."
+        text += (
+            f" Each norm subtracts the mean; what there is of one after it comes from {learned_by}."
+        )
     sources = [norm.source for norm in norms.values()]
     sheet.say(
         scene,
@@ -234,7 +241,9 @@ nothing = "The line is where it would change nothing: a scale of 1."
 if now.has_shift:
     nothing = "The lines are where they would change nothing: a scale of 1, a shift of 0."
 st.caption(f"The same for every token. {nothing}")
-st.markdown(f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)")
+st.markdown(
+    f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)"
+)
 sheet.table("step by step", Both(arithmetic))
 
 caption = "A row for each norm and token, before and after."

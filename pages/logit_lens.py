@@ -22,7 +22,8 @@ from gptviz.ui.shell.target import TARGET, target_input
 
 MOST = 6  # tokens that are followed at once: more lines are a thicket
 ASKED = "lens_asked"  # in the session: the run of which all columns are wanted
-READ = "lens_read"  # and all that have been read: of a run, with the ranks of a token or without any
+# and all that have been read: of a run, with the ranks of a token or without any
+READ = "lens_read"
 NAMES = {
     "probability": "Probability of the top token",
     "rank": "Rank of the followed token",
@@ -95,7 +96,9 @@ end_says = both.map(lambda d: says(d, last))
 since_when = both.map(since)
 text = f"After {label} (position {position}) {model} says {end_says}. It would say so {since_when}"
 if now.settled:
-    text += f": stopped after {place(now.settled - 1)}, it would have said {says(now, now.settled - 1)}"
+    text += (
+        f": stopped after {place(now.settled - 1)}, it would have said {says(now, now.settled - 1)}"
+    )
 words.prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
 
 # ---- the grid ----
@@ -123,7 +126,9 @@ stop = parts[-1][1]
 bar = st.container()
 if parts != everything and not wanted:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lens_offer"):
-        sheet.button(f"Read all {count:,} columns", "lens_all", st.session_state.update, {ASKED: scene.run})
+        sheet.button(
+            f"Read all {count:,} columns", "lens_all", st.session_state.update, {ASKED: scene.run}
+        )
         st.caption(
             f"{stop - start:,} of {count:,} columns are read, those around the selected token: "
             f"each of the {len(names)} rows of a column takes {vocabulary:,} logits. The others "
@@ -246,7 +251,10 @@ words.prose(text, "entropy", "KL divergence")
 def named(ids: list[int]) -> list[str]:
     """Tokens as the screen shows them, no two alike."""
     shown = [show(i) for i in ids]
-    return [f"{text} (id {i})" if shown.count(text) > 1 else text for i, text in zip(ids, shown, strict=True)]
+    return [
+        f"{text} (id {i})" if shown.count(text) > 1 else text
+        for i, text in zip(ids, shown, strict=True)
+    ]
 
 
 def beside(key: str, side: int, where: str) -> None:
@@ -258,7 +266,10 @@ def beside(key: str, side: int, where: str) -> None:
 
     def hovers(found: lens.Followed) -> list[str]:
         pairs = zip(named(ids), found.probabilities[side], found.ranks[side], strict=True)
-        return [f"`{token}`: {words.probability_text(float(p))} {where}, rank {r:,}" for token, p, r in pairs]
+        return [
+            f"`{token}`: {words.probability_text(float(p))} {where}, rank {r:,}"
+            for token, p, r in pairs
+        ]
 
     st.caption(f"**{where.capitalize()}**")
     colors = scene.palette
@@ -309,7 +320,8 @@ def column_of(values: Both[np.ndarray], n: int) -> Both[np.ndarray]:
 
 def curves(key: str, name: str, values: Both[np.ndarray], **more: Any) -> None:
     """The followed tokens through the depth; a click chooses the row."""
-    few = len(names) <= 15  # of many each second has its name: the embedding, and those after a whole block
+    # of many each second has its name: the embedding, and those after a whole block
+    few = len(names) <= 15
     through = {token: column_of(values, n) for n, token in enumerate(named(lines))}
     alt = f"{name.capitalize()} of {', '.join(named(lines))} at each depth"
     shown = [short(i) if few or i % 2 == 0 else "" for i in range(len(names))]
@@ -321,11 +333,23 @@ def curves(key: str, name: str, values: Both[np.ndarray], **more: Any) -> None:
 chances = trails.map(lambda f: f.probabilities)
 most = max(1.08 * max(float(p.max()) for p in chances.all), 1e-6)
 curves(
-    "lens_lines", "probability", chances, up={"range": [0, most]}, written=words.probability_text, height=290
+    "lens_lines",
+    "probability",
+    chances,
+    up={"range": [0, most]},
+    written=words.probability_text,
+    height=290,
 )
 on_top = [math.log10(vocabulary * 1.3), -0.12]  # rank 1
 downwards = {"type": "log", "range": on_top, "dtick": 1, "exponentformat": "none"}
-curves("lens_ranks", "rank", trails.map(lambda f: f.ranks), up=downwards, written="{:,}".format, height=270)
+curves(
+    "lens_ranks",
+    "rank",
+    trails.map(lambda f: f.ranks),
+    up=downwards,
+    written="{:,}".format,
+    height=270,
+)
 found = trails.now
 text = ""
 loser = int((found.probabilities.max(axis=0) - found.probabilities[-1]).argmax())
@@ -389,10 +413,10 @@ caption = (
 )
 runs_of = Both(scene.run, scene.other)
 sheet.numbers_of("logit_lens_grid", lambda: runs_of.map(grid_table), caption, "every cell")
-caption = (
-    "The tokens of the curves and of the bars at each depth: probability, and rank in the whole vocabulary."
+caption = "The tokens of the curves and of the bars at each depth: probability, and rank in the whole vocabulary."
+sheet.numbers_of(
+    "logit_lens_followed", lambda: both.map(followed_table), caption, "tokens through the depth"
 )
-sheet.numbers_of("logit_lens_followed", lambda: both.map(followed_table), caption, "tokens through the depth")
 sheet.code_of(
     scene,
     [lens.logit_lens, LayerNorm.forward],

@@ -33,7 +33,8 @@ found = sheet.of(scene, losses)
 labels = scene.labels
 last = len(scene.tokens) - 1
 vocabulary = scene.lm.config.vocab_size
-nats = found.map(lambda one: one["nats"].to_numpy()[1:])  # (T - 1,): of the positions that have a target
+# (T - 1,): of the positions that have a target
+nats = found.map(lambda one: one["nats"].to_numpy()[1:])
 mean = nats.map(lambda one: float(one.mean()) if len(one) else math.nan)
 guess = lesson.uniform_loss(vocabulary)
 loss = mean.map(lambda x: words.loss_text(x)[0])
@@ -64,7 +65,12 @@ def picture() -> None:
         "comes next is not in the text."
     )
     sheet.say(
-        scene, text, terms=["perplexity", "token"], about=nats, what="these losses", sites=[("final", None)]
+        scene,
+        text,
+        terms=["perplexity", "token"],
+        about=nats,
+        what="these losses",
+        sites=[("final", None)],
     )
     axis = {"title": {"text": "the target: the token that came next"}, "showgrid": False}
     # a click selects the token after which its target came
@@ -79,7 +85,10 @@ def picture() -> None:
         at=scene.position if scene.position < last else None,
         says=found.map(bar_says),
         colors=[figures.surprise_color(float(cost), guess, scene.mode) for cost in nats.now],
-        rests=[(guess, f"a uniform guess: {cost}"), (mean.now, f"the mean, the cross-entropy: {loss}")],
+        rests=[
+            (guess, f"a uniform guess: {cost}"),
+            (mean.now, f"the mean, the cross-entropy: {loss}"),
+        ],
         axis=axis | token_ticks(labels[1:]) | {"range": [-0.6, max(last, FEWEST) - 0.4]},
         height=330,
     )
@@ -146,7 +155,9 @@ def one_position() -> None:
     )
     left, right = st.columns([4, 6], gap="medium")
     with left:
-        words.prose("\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)), "softmax", "logit")
+        words.prose(
+            "\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)), "softmax", "logit"
+        )
     with right:
         st.html(largest_logits(position, float(row.now["nats"])))
 
@@ -161,7 +172,9 @@ def largest_logits(position: int, cost: float) -> str:
     found = candidates_at(scene.run, position, Sampling(), ROWS, (target,))
     rows = []
     rest = 1.0
-    for id, rank, logit, p in found.table[["id", "rank", "logit", "probability"]].itertuples(index=False):
+    for id, rank, logit, p in found.table[["id", "rank", "logit", "probability"]].itertuples(
+        index=False
+    ):
         before = None if was is None else float(was[id])
         chance = Both(float(p), before).map(words.probability_text)
         rest = rest - (before or 0.0)
@@ -186,7 +199,8 @@ def smallest() -> None:
     """The slides' vocabulary of five, and the notebook's first loss."""
     st.markdown("#### The smallest example")
     logits = torch.tensor([lesson.SLIDE_LOGITS] * len(lesson.SLIDE_LOGITS), dtype=torch.float64)
-    steps = lesson.loss_steps(logits, torch.arange(len(lesson.SLIDE_LOGITS)))  # each token as the target once
+    # each token as the target once
+    steps = lesson.loss_steps(logits, torch.arange(len(lesson.SLIDE_LOGITS)))
     others = words.unlike_printed(lesson.SLIDE_LOSSES, steps.loss.tolist())
     left, right = st.columns([5, 6], gap="medium")
     with left:
@@ -197,7 +211,9 @@ def smallest() -> None:
             "`torch.nn.functional.cross_entropy`."
         )
         if others:
-            text += f" Its logits have more digits than it prints, and so it has {', '.join(others)}."
+            text += (
+                f" Its logits have more digits than it prints, and so it has {', '.join(others)}."
+            )
         words.prose(text, "softmax")
         characters = lesson.NOTEBOOK_CHARACTERS
         start = words.fixed(lesson.uniform_loss(characters), 4)

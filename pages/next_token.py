@@ -45,7 +45,10 @@ def found_for(sampling: Sampling, count: int) -> Both[numbers.Candidates]:
     """The bars of each model: the first `count`, the token that came, and the unchanged one's first."""
     also = () if came is None else (came,)
     if scene.other is not None:
-        also = (*also, first(target.candidates_at(scene.other, scene.position, AS_IT_IS, ROWS[0], also)))
+        also = (
+            *also,
+            first(target.candidates_at(scene.other, scene.position, AS_IT_IS, ROWS[0], also)),
+        )
     return runs_of.map(lambda run: target.candidates_at(run, scene.position, sampling, count, also))
 
 
@@ -99,7 +102,9 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     row = st.container(key="set_next", horizontal=True, vertical_alignment="bottom", gap="small")
     sampling = controls.sampling_controls(row, lm.config.vocab_size)
     COUNT.within(ROWS)
-    count = COUNT.widget(row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show.")
+    count = COUNT.widget(
+        row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show."
+    )
     found = found_for(sampling, count)
     headline(top, found)
     show = partial(words.show_id, lm)
@@ -126,9 +131,9 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[numbers.Candi
     """The end of the text with the most probable next token after it, and the entropy of the bars."""
     colors = scene.palette
     quiet = "font-size: 0.9rem; margin-left: 0.7em"
-    text = words.show_token(b"".join(token.raw for token in scene.tokens[: scene.position + 1])).replace(
-        "·", " "
-    )
+    text = words.show_token(
+        b"".join(token.raw for token in scene.tokens[: scene.position + 1])
+    ).replace("·", " ")
     tail = ("…" if len(text) > TAIL else "") + text[-TAIL:]
 
     def token(one: numbers.Candidates, test_id: str, style: str) -> str:
@@ -140,7 +145,9 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[numbers.Candi
             f"{words.probability_text(p)}</span>"
         )
 
-    best = token(found.now, "predicted", f"color: {colors.accent}; border-bottom: 2px solid {colors.accent}")
+    best = token(
+        found.now, "predicted", f"color: {colors.accent}; border-bottom: 2px solid {colors.accent}"
+    )
     if found.was is not None:
         was = token(found.was, "predicted-unchanged", f"border-bottom: 2px dashed {colors.ghost}")
         best += f'<span style="color: {colors.quiet}; {quiet}">{UNCHANGED} {was}</span>'
@@ -206,12 +213,16 @@ def show_vocabulary(found: Both[numbers.Candidates]) -> None:
         arrived = (int(own.chosen.rank[came]) + 1, words.show_id(lm, came))
     st.markdown("#### The whole vocabulary")
     fig = figures.vocabulary_curve(now, names, own.kept, scene.mode, arrived, old)
-    scene.chart(fig, key="next_curve", alt="The probability of every token of the vocabulary by its rank")
+    scene.chart(
+        fig, key="next_curve", alt="The probability of every token of the vocabulary by its rank"
+    )
     said = "Grey is what the model gives, purple what your settings make of it."
     if old is not None:
         said = "Purple is the changed model, the dashed line the unchanged one, each with its own ranks."
     tilts = "Temperature tilts the line, top-k and top-p cut it off."
-    st.markdown(f"All tokens from the most probable to the least, both axes in powers of ten. {said} {tilts}")
+    st.markdown(
+        f"All tokens from the most probable to the least, both axes in powers of ten. {said} {tilts}"
+    )
 
 
 # ---- going on: one token that a person picks or a seed draws; many are written on Generate ----
@@ -248,10 +259,14 @@ def write_on(seed: int) -> None:
 def go_on(sampling: Sampling) -> None:
     """Seed, "Sample one" and "Write on", with what the one gave."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="next_go_on")
-    seed = controls.seed_input(row, "The same seed draws the same tokens from the same text and settings.")
+    seed = controls.seed_input(
+        row, "The same seed draws the same tokens from the same text and settings."
+    )
     told = "Draw one token from these probabilities, append it, and take the next seed."
     how = replace(sampling, seed=seed)
-    sampled = row.button("Sample one", key="next_sample", on_click=sample_one, args=(how,), help=told)
+    sampled = row.button(
+        "Sample one", key="next_sample", on_click=sample_one, args=(how,), help=told
+    )
     label = f"Write on, {MANY} tokens"
     told = "On the page Generate: token after token with these settings, each from its own forward pass."
     writing = row.button(label, key="next_write", on_click=write_on, args=(seed,), help=told)
@@ -304,9 +319,13 @@ def details(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
     sources = (GPTModel.forward, GPTModel.final_hidden, distribution)
     sheet.code_of(scene, sources, numbers.next_table, scene.position, sampling, ids, run=run)
     asked = (scene.position, sampling)
-    sheet.code_of(scene, [numbers.entropy], numbers.entropies, *asked, key="in_code_entropy", what=unsure_of)
+    sheet.code_of(
+        scene, [numbers.entropy], numbers.entropies, *asked, key="in_code_entropy", what=unsure_of
+    )
 
 
 stage()
 asked = "How surprising was each token of this text? Loss"
-st.page_link(page_target("loss"), label=asked, icon=":material/trending_down:", query_params=state.link())
+st.page_link(
+    page_target("loss"), label=asked, icon=":material/trending_down:", query_params=state.link()
+)

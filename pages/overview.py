@@ -48,7 +48,8 @@ scene = sheet.trace(prompt, keep=sites, reduce=lengths)
 
 config = scene.lm.config
 position = scene.position
-if chosen.kind == "cell" and 0 <= chosen.query != position:  # another token was selected: its own cell
+# another token was selected: its own cell
+if chosen.kind == "cell" and 0 <= chosen.query != position:
     chosen = replace(chosen, query=position, key=min(chosen.key, position))
 here = sheet.once(scene.run, resolve, chosen.at, position)
 picture.stored()
@@ -79,7 +80,9 @@ path = [(one.at, one.name) for one in here.path]
 beside = [(one.at, one.name) for one in here.beside(config)]
 along = [sheet.once(scene.run, resolve, at, position).at for at in way]
 played = [{"at": at, "says": step.text} for at, step in zip(along, steps, strict=True)]
-saved = scene.saved("overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-"))
+saved = scene.saved(
+    "overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-")
+)
 where = (path, scene.labels, position, beside)
 table = tables.joined(both.map(machine.table))
 opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved)
@@ -116,12 +119,17 @@ caption = (
 sheet.numbers_of("overview.csv", lambda: sheet.of(scene, overview.token_table), caption)
 caption = "The selected token's spread (standard deviation) before and after each LayerNorm."
 sheet.numbers_of(
-    "overview-norms", lambda: sheet.of(scene, overview.spreads, position), caption, what="the LayerNorms"
+    "overview-norms",
+    lambda: sheet.of(scene, overview.spreads, position),
+    caption,
+    what="the LayerNorms",
 )
 if scene.other is not None:
     caption = (
         "A row per head: whether it is itself changed, and how far its pattern moved by what is "
         "changed (the mean total variation of its rows: 0 for none, 1 for all)."
     )
-    sheet.numbers_of("overview-heads", lambda: heads.marks_table(scene.run), caption, what="the heads")
+    sheet.numbers_of(
+        "overview-heads", lambda: heads.marks_table(scene.run), caption, what="the heads"
+    )
 sheet.code_of(scene, [GPTModel.forward, GPTModel.final_hidden], machine.level, here.at, position)

@@ -66,7 +66,8 @@ class Pair:
 
 
 frame = sheet.start_page(
-    "Patching", choices=[second.OTHER, second.WAY, SITE, OF_MANY, second.MADE, GO, *target.PARAMS, many.SET]
+    "Patching",
+    choices=[second.OTHER, second.WAY, SITE, OF_MANY, second.MADE, GO, *target.PARAMS, many.SET],
 )
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
@@ -316,8 +317,10 @@ if found is not None:
     n = at + 1
     effects = grids(found, 1).map(lambda e: e[0])
     both = zip(scene.labels[:n], (words.show_id(lm, i) for i in other.ids[:n]), strict=True)
-    words_at = [tuple(dict.fromkeys(pair)) for pair in both]  # one word, or two where the texts differ
-    reached = np.zeros((config.n_layers, n), dtype=bool)  # what the patches can change beside their own cells
+    # one word, or two where the texts differ
+    words_at = [tuple(dict.fromkeys(pair)) for pair in both]
+    # what the patches can change beside their own cells
+    reached = np.zeros((config.n_layers, n), dtype=bool)
     for block, position in np.ndindex(reached.shape):
         reached[block, position] = any(
             ((edit.site, edit.block) != (site, block) or position not in (edit.positions or ()))
@@ -333,7 +336,9 @@ if found is not None:
             sheet.sideways("patching_map", 560)
         labels = list(map(" | ".join, words_at))
         made_here = [(block, position) for block, position in cells_of(site) if position < n]
-        grid = maps.Map("", effects, ends=(-1, 1), unit=f"{size}{unit}", framed=made_here, tint=reached)
+        grid = maps.Map(
+            "", effects, ends=(-1, 1), unit=f"{size}{unit}", framed=made_here, tint=reached
+        )
         fig = maps.maps([grid], blocks, labels, None, scene.mode)
         alt = f"{SITES[site]} patched at each block and position ({way})"
         scene.chart(fig, key="patching_map", alt=alt, which=(way, site), on_cell=pick_position)
@@ -346,9 +351,14 @@ if found is not None:
         f"After {words.as_code(scene.label)} the model says {my_words} to your prompt, "
         f"{their_words} to the other."
     )
-    places = activation_patching.strongest(site, effects.now, differing(scene.run.ids, other.ids), LEAST)
+    places = activation_patching.strongest(
+        site, effects.now, differing(scene.run.ids, other.ids), LEAST
+    )
     sizes = [effect_at(effects, place) for place in places]
-    named = [f"block {b} at {' | '.join(map(words.as_code, words_at[p]))} (position {p})" for b, p in places]
+    named = [
+        f"block {b} at {' | '.join(map(words.as_code, words_at[p]))} (position {p})"
+        for b, p in places
+    ]
     if abs(sizes[0].now) < LEAST:
         if in_logits:
             least = f"{LEAST} logits"
@@ -395,7 +405,9 @@ if found is not None and patches:  # all that were clicked, at once
         text = f"moves the difference by {in_short(change)}"
     elif way != second.DENOISING:
         text = f"takes away {words.percent(-made[size])} of the answer"
-    words.prose(f"{what} made on every page, which {text}. The maps are of your prompt without {them}.")
+    words.prose(
+        f"{what} made on every page, which {text}. The maps are of your prompt without {them}."
+    )
 guide(other)
 
 # ---- one head at a time ----
@@ -418,14 +430,18 @@ if every is not None:
     inside = {part: effect for part, effect in of_head.now.items() if part != "z"}
     names = {part: "attention pattern" if part == "attn" else PARTS[part][0] for part in inside}
     most = max(inside, key=lambda part: abs(inside[part]))
-    rest = [f"its {names[part]} {in_short(effect)}" for part, effect in inside.items() if part != most]
+    rest = [
+        f"its {names[part]} {in_short(effect)}" for part, effect in inside.items() if part != most
+    ]
     text = (
         f"Block {block} · head {head} moves most: its output "
         f"{does(of_head.map(lambda e: e['z']))}, its {names[most]} alone {in_short(inside[most])}, "
         f"{', '.join(rest[:-1])} and {rest[-1]}."
     )
     coming = [
-        f"block {b} · head {h} ({in_short(outputs[b, h])})" for b, h in after if abs(outputs[b, h]) >= LEAST
+        f"block {b} · head {h} ({in_short(outputs[b, h])})"
+        for b, h in after
+        if abs(outputs[b, h]) >= LEAST
     ]
     still = in_short(outputs[block, head]) == "nothing"
     if still:
@@ -470,7 +486,9 @@ if every is not None:
     OF_MANY.within(offered)
     part = OF_MANY.value
     if part in HEAD_SITES:
-        rows = [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)]
+        rows = [
+            f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)
+        ]
         noun = f"the {PARTS[part][0]} of {{}}"
     else:
         rows = blocks
@@ -487,7 +505,15 @@ if every is not None:
         draw = partial(OF_MANY.choose, told, offered, label_visibility="collapsed")
         measures = ["logit", "change"], ("change", 1)
         many.section(
-            scene, activation_patching.patching, options, *measures, own, rows, nouns, len(rows), draw
+            scene,
+            activation_patching.patching,
+            options,
+            *measures,
+            own,
+            rows,
+            nouns,
+            len(rows),
+            draw,
         )
 
 # ---- in numbers, in code ----

@@ -32,7 +32,8 @@ WHAT_IF = {"shuffle": "Shuffled", "mean": "All the same", "zero": "None"}
 MOST_ROWS = 128
 MOST_COLUMNS = 256
 DIALS = 4  # pairs of dimensions that are drawn as arrows
-LOSS_TOKENS = 256  # a longer text's losses, a row of logits each, are worked out only in *In numbers*
+# a longer text's losses, a row of logits each, are worked out only in *In numbers*
+LOSS_TOKENS = 256
 FIRST = 5  # tokens of each prediction that are listed
 
 frame = sheet.start_page("Positions", choices=[SCHEME, DISTANCE, AT, WHAT, SEED])
@@ -123,7 +124,9 @@ if scheme == "sinusoidal" and size % 2 == 0:
 
 st.subheader("A pair of tokens moves along the text", anchor=False)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    distance = at = DISTANCE.number(st.number_input, "Tokens apart", 0, count - 1, step=1, width=130)
+    distance = at = DISTANCE.number(
+        st.number_input, "Tokens apart", 0, count - 1, step=1, width=130
+    )
     if distance < count - 1:
         at = AT.number(st.slider, "Position of the query", distance, count - 1, step=1)
 head_size = lesson.even_part(config.emb_dim // config.n_heads)
@@ -146,13 +149,16 @@ words.prose(
     f"**{words.fixed(float(turned[at] @ turned[at - distance]), 3)}**."
 )
 
-shares = heads.previous_shares(scene.run)  # (n_layers, H): what each head gives the token just before
+# (n_layers, H): what each head gives the token just before
+shares = heads.previous_shares(scene.run)
 first_head = sheet.opened_head(config, lambda: (0, int(shares[0].argmax())))[1]
 before = scene.tokens[max(0, position - 1)]
 pair = (scene.tokens[position].id, before.id, first_head, distance)
 known = runs.runs()  # of the weights alone
 plain = scene.run.plain
-scores = known.derived(("pair_scores", pair), plain, lambda: lesson.pair_scores(runs.model(plain), *pair))
+scores = known.derived(
+    ("pair_scores", pair), plain, lambda: lesson.pair_scores(runs.model(plain), *pair)
+)
 by = known.derived(("compared", pair), plain, lambda: lesson.compared(runs.model(plain), scores))
 moves = dict(zip(by["scheme"], by["score changes"], strict=True))
 other_label = scene.labels[before.position]
@@ -224,7 +230,13 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     else:
         head = state.HEAD.value
     sheet.block_and_head_inputs(config, block, head)
-    st.button("Change it on every page", key="pos_keep", help=f"`{edit}`", on_click=changes.add, args=(edit,))
+    st.button(
+        "Change it on every page",
+        key="pos_keep",
+        help=f"`{edit}`",
+        on_click=changes.add,
+        args=(edit,),
+    )
 # where something is changed for the whole app, both passes have it: this page's edit comes after
 changed = replace(scene, run=scene.run.edited(edit), other=None)
 site = ("attn", block)
@@ -242,7 +254,9 @@ now = following(changed.run)
 best = int(own.argmax())
 best_now = int(now.argmax())
 if scene.other is not None:
-    text = "Both passes have what is changed above in them, and the second has other positions, too."
+    text = (
+        "Both passes have what is changed above in them, and the second has other positions, too."
+    )
     if any(made.site == "pos_emb" for made in scene.run.edits):
         text += " Positions are changed above already: this is done to what stands there now."
     words.prose(text)
@@ -296,19 +310,33 @@ passes = (
 for name, title, one, weights in sheet.side_by_side(passes):
     st.markdown(f"**{title}**")
     which = f"block{block}", f"head{head}"
-    saved = one.saved(f"positions_{name}", f"{title}: attention of block {block}, head {head}", *which)
+    saved = one.saved(
+        f"positions_{name}", f"{title}: attention of block {block}, head {head}", *which
+    )
     panel = matrix.attention_panel(title)
     cells_of = {"weights": weights.numpy()}
     matrix.matrix(
-        f"positions_{name}", [panel], cells_of, scene.labels, position, None, scene.pick, saved=saved
+        f"positions_{name}",
+        [panel],
+        cells_of,
+        scene.labels,
+        position,
+        None,
+        scene.pick,
+        saved=saved,
     )
 
 columns = {"as it is" if scene.other is None else "changed above": own, WHAT_IF[what].lower(): now}
 if scene.other is not None:
     columns = {"unchanged": following(scene.other)} | columns
-ids = list(dict.fromkeys(int(i) for p in columns.values() for i in np.argsort(-p, kind="stable")[:FIRST]))
+ids = list(
+    dict.fromkeys(int(i) for p in columns.values() for i in np.argsort(-p, kind="stable")[:FIRST])
+)
 written = {name: [words.probability_text(p[i]) for i in ids] for name, p in columns.items()}
-sheet.table("predictions", Both(pd.DataFrame({"token": [words.show_id(scene.lm, i) for i in ids]} | written)))
+sheet.table(
+    "predictions",
+    Both(pd.DataFrame({"token": [words.show_id(scene.lm, i) for i in ids]} | written)),
+)
 
 # ---- details ----
 
@@ -321,7 +349,9 @@ def all_products() -> pd.DataFrame:
 def all_losses() -> Both[pd.DataFrame]:
     more = {"loss, changed": sheet.of(changed, losses).now["nats"], "edit": str(edit)}
     columns = {"position": "position", "nats": "loss"}
-    table = sheet.of(scene, losses).map(lambda one: one[[*columns]].rename(columns=columns).assign(**more))
+    table = sheet.of(scene, losses).map(
+        lambda one: one[[*columns]].rename(columns=columns).assign(**more)
+    )
     table.map(lambda one: one.insert(1, "token", scene.labels))
     return table
 
@@ -329,13 +359,22 @@ def all_losses() -> Both[pd.DataFrame]:
 sheet.numbers_of("position_products", all_products, what="dot products by distance")
 sheet.numbers_of("position_scores", scores.reset_index, what="a pair along the text")
 caption = "Each token's loss, −ln of its probability, and the same with other positions (changed)."
-sheet.numbers_of("position_losses", all_losses, caption, what="the changed pass", missing="nothing before it")
+sheet.numbers_of(
+    "position_losses", all_losses, caption, what="the changed pass", missing="nothing before it"
+)
 program = sheet.program(scene, lesson.position_rows, scheme) + (
     f"\nlm = lm.edited({str(edit)!r})\nprint(lm.trace({sheet.read(scene)}, "
     f"keep=()).next_tokens(k={FIRST}, position={position}))\n"
 )
 sinusoidal = inspect.unwrap(lesson.sinusoidal)
 sheet.in_code(
-    [GPTModel.final_hidden, sinusoidal, lesson.rotate, lesson.position_rows, lesson.products, Edit.apply],
+    [
+        GPTModel.final_hidden,
+        sinusoidal,
+        lesson.rotate,
+        lesson.position_rows,
+        lesson.products,
+        Edit.apply,
+    ],
     program,
 )

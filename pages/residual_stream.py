@@ -60,7 +60,8 @@ def gradients(scene: sheet.Scene) -> None:
         "your text has no part in it."
     )
     words.prose(
-        "The book measures it on five layers without LayerNorm, and prints these numbers.", "LayerNorm"
+        "The book measures it on five layers without LayerNorm, and prints these numbers.",
+        "LayerNorm",
     )
     five = {
         "without shortcuts": lesson.books_gradients(False),
@@ -69,7 +70,10 @@ def gradients(scene: sheet.Scene) -> None:
     books = pd.DataFrame({"layer": [str(i) for i in range(5)], **five})
     sheet.table("five layers", Both(books), digits=4)
     sheet.numbers_of(
-        "stream_gradients", table, "The mean of |gradient| over a block's matrices.", "the gradients"
+        "stream_gradients",
+        table,
+        "The mean of |gradient| over a block's matrices.",
+        "the gradients",
     )
     sheet.code_of(
         scene,
@@ -106,7 +110,9 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     block = state.BLOCK.index("Block", layers, most, f"{most}, which turns it most", width=300)
     offered = ("attn_out", "mlp_out", "resid_pre", "resid_mid", "resid_post")
     change_menu.menu(
-        scene, *(change_menu.Part("site", block, position=at, site=site) for site in offered), key="stream"
+        scene,
+        *(change_menu.Part("site", block, position=at, site=site) for site in offered),
+        key="stream",
     )
 with above:
     largest = int(writes.argmax())
@@ -204,7 +210,8 @@ empty = np.full((1, len(scene.tokens)), np.nan)  # the embedding joins nothing
 shown = sheet.shown(scene, streams.map(lambda s: np.concatenate([s.sizes, s.cosines])))
 if moved is not None and shown == sheet.DIFFERENCE:
     far = moved.distances
-    far = np.nan_to_num(far, posinf=float(far[np.isfinite(far)].max()))  # where the unchanged stream is 0
+    # where the unchanged stream is 0
+    far = np.nan_to_num(far, posinf=float(far[np.isfinite(far)].max()))
     both = streams.map(lambda s: np.concatenate([empty, s.writes]))
     panels = [
         Map("stream: how far<br>it has moved", Both(far), "share", "moved, in terms of its size:"),
@@ -218,17 +225,33 @@ if moved is not None and shown == sheet.DIFFERENCE:
 else:
     # what meets the embedding, a hundredth of all that follows, may be beyond the scales
     later = found.ratios[1:]
-    limit = 10.0 ** float(np.abs(np.log10(later[np.isfinite(later) & (later > 0)])).max(initial=0.3))
+    limit = 10.0 ** float(
+        np.abs(np.log10(later[np.isfinite(later) & (later > 0)])).max(initial=0.3)
+    )
     ends_of = (float(found.sizes[1:].min()), float(found.sizes.max()))
     ratios = streams.map(lambda s: np.concatenate([empty, s.ratios]))
     panels = [
-        Map("stream", streams.map(lambda s: s.sizes), "size", "after it the stream has size", ends_of),
-        Map("write / stream", ratios, "log", "size of the write / size of the stream:", (1 / limit, limit)),
+        Map(
+            "stream",
+            streams.map(lambda s: s.sizes),
+            "size",
+            "after it the stream has size",
+            ends_of,
+        ),
+        Map(
+            "write / stream",
+            ratios,
+            "log",
+            "size of the write / size of the stream:",
+            (1 / limit, limit),
+        ),
     ]
     how = "The colours are logarithmic; a write as large as the stream that it joins has none."
 alt = f"Every token's stream after each of {len(names)} steps, and each write beside it"
 sheet.maps(scene, "stream_maps", panels, names, alt, (2 * block + 2, at), pick, shown)
-st.caption(f"A row is a write, the embedding on top; a column is a token; a click chooses both. {how}")
+st.caption(
+    f"A row is a write, the embedding on top; a column is a token; a click chooses both. {how}"
+)
 
 # ---- the two shortcuts of a block ----
 
@@ -296,7 +319,9 @@ said = (
         "what was written."
     )
 )
-nothing = f"The stream of {label} ends as a row of zeros: it has no direction, and no part a share of it."
+nothing = (
+    f"The stream of {label} ends as a row of zeros: it has no direction, and no part a share of it."
+)
 words.prose(said if sizes[-1] else nothing, "embedding")
 colors = figures.part_colors(scene.mode)
 ticks = {
@@ -322,7 +347,10 @@ def with_moved(tables: Both[pd.DataFrame], where: int | slice) -> Both[pd.DataFr
     """The same, with how far the stream after each step is from the unchanged one's."""
     if moved is None:
         return tables
-    far = {"moved": moved.distances[:, where].ravel(), "moved by degrees": moved.angles[:, where].ravel()}
+    far = {
+        "moved": moved.distances[:, where].ravel(),
+        "moved by degrees": moved.angles[:, where].ravel(),
+    }
     return Both(tables.now.assign(**far), tables.was)
 
 
@@ -345,4 +373,6 @@ def every_token() -> Both[pd.DataFrame]:
 caption = "A row per write and token: the numbers of the two maps."
 sheet.numbers_of("residual-stream-all", every_token, caption, "every token", "–")
 sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
-sheet.code_of(scene, [], numbers.block_at_work, block, at, key="in_code_block", what=f"block {block} at work")
+sheet.code_of(
+    scene, [], numbers.block_at_work, block, at, key="in_code_block", what=f"block {block} at work"
+)

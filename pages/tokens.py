@@ -51,7 +51,9 @@ said = (
 )
 words.prose(said, "token", "position", "·", "⏎")
 if scene.other is not None:
-    st.markdown("A change of the model **does nothing here**: a text is cut into tokens before it is read.")
+    st.markdown(
+        "A change of the model **does nothing here**: a text is cut into tokens before it is read."
+    )
 scene.strip(coloured=True)  # a position has one colour in the strip, the cards and the merges
 picture = scene.saved("tokens", "The tokens of a text, with their ids and bytes")
 token_cards(pieces, scene.tokens, scene.position, scene.select, saved=picture)
@@ -71,7 +73,9 @@ cut = (
     f"is {of_piece}."
 )
 if piece.special:
-    words.prose(f"{shown} is id {token.id}, {piece.kind}: it was looked up as a whole, and no merge made it.")
+    words.prose(
+        f"{shown} is id {token.id}, {piece.kind}: it was looked up as a whole, and no merge made it."
+    )
 elif own:
     ranks = ", ".join(str(merge.rank) for merge in own[:12])
     if len(own) > 12:
@@ -136,7 +140,9 @@ def comparison() -> None:
         elif name != encoding.name:
             known.append(tokenizer.get_encoding(name))
     known.sort(key=lambda one: [*OFFLINE, encoding.name, more].index(one.name))
-    cuts = numbers.compare(text, known, text if source == PROMPT else numbers.chapter(), scene.special)
+    cuts = numbers.compare(
+        text, known, text if source == PROMPT else numbers.chapter(), scene.special
+    )
     mine = known.index(encoding)
     cuts[mine] = replace(cuts[mine], vocabulary=min(encoding.n_vocab, size))
     tokenizer_rows(cuts, saved=scene.saved("tokenizers", "The same text, cut by other tokenizers"))
@@ -185,7 +191,9 @@ with space:
     found = written[written["ids"].map(max) < size]
     both = f"{plain} is {ids_of(ids)}, and {spaced} is "
     if max(others) >= size:
-        both = f"This model has no token for a character of {spaced}, a word with a space before it."
+        both = (
+            f"This model has no token for a character of {spaced}, a word with a space before it."
+        )
     elif others[-len(ids) :] == ids:
         both += f"the same after {ids_of(others[: -len(ids)])}: no merge joins the space to what follows."
     else:
@@ -195,7 +203,9 @@ with space:
         )
     st.markdown(both + (" Capitals make other tokens, too." if len(found) > 2 else ""))
     rows = [
-        tables.Row([way.written, str(way.tokens), ", ".join(map(str, way.ids)), " | ".join(way.cut)])
+        tables.Row(
+            [way.written, str(way.tokens), ", ".join(map(str, way.ids)), " | ".join(way.cut)]
+        )
         for way in found.itertuples()
     ]
     st.html(tables.table("spellings", ["written", "#tokens", "ids", "cut"], rows))
@@ -203,7 +213,9 @@ with byte:
     st.subheader("A character in pieces", anchor=False)
     spread, of_prompt = numbers.broken_character(encoding, scene.run.ids)
     if spread is None or max(spread.ids) >= size:
-        st.markdown("To this tokenizer every character of your prompt is one token: none comes apart.")
+        st.markdown(
+            "To this tokenizer every character of your prompt is one token: none comes apart."
+        )
     else:
         whose = "Your prompt has none that comes apart; as an example, "
         if of_prompt:
@@ -219,7 +231,9 @@ with byte:
         st.markdown(said)
         pairs = [(str(i), raw) for i, raw in zip(spread.ids, spread.raws, strict=True)]
         pairs.append((", ".join(map(str, spread.ids)), b"".join(spread.raws)))
-        rows = [tables.Row([ids, raw.hex(" "), raw.decode("utf-8", "replace")]) for ids, raw in pairs]
+        rows = [
+            tables.Row([ids, raw.hex(" "), raw.decode("utf-8", "replace")]) for ids, raw in pairs
+        ]
         st.html(tables.table("pieces of a character", ["tokens", "bytes", "decoded"], rows))
 
 st.subheader("Special tokens", anchor=False)

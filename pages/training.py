@@ -45,8 +45,12 @@ def chosen(mine: tuple[Training, ...]) -> tuple[Training, Training | None]:
         choice.RUN.set(mine[-1].number)
     choice.BESIDE.within([number for number in names if number != choice.RUN.value])
     shown = {"width": 210, "label_visibility": "collapsed"}
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_runs"):
-        with st.popover("New run", icon=":material/add:", width="content", key=choice.NEW, on_change="rerun"):
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="small", key="training_runs"
+    ):
+        with st.popover(
+            "New run", icon=":material/add:", width="content", key=choice.NEW, on_change="rerun"
+        ):
             choice.presets(primary=False)
             choice.form()
         number = choice.RUN.choose("Run", names, st.selectbox, **shown)
@@ -83,7 +87,9 @@ def do(number: str, what: str) -> None:
         remove_training(number)
         choice.look_at(None)
     elif training is not None:
-        choice.attempt({"pause": training.pause, "stop": training.stop, "resume": training.resume}[what])
+        choice.attempt(
+            {"pause": training.pause, "stop": training.stop, "resume": training.resume}[what]
+        )
 
 
 # ---- its story ----
@@ -130,12 +136,16 @@ def tests(training: Training, seen: Seen) -> None:
             continue
         if training is on:
             tried += list(origin.muted)
-        st.markdown(story.tested(origin.muted[0], origin.step, off, whole, born, over=not fork.active))
+        st.markdown(
+            story.tested(origin.muted[0], origin.step, off, whole, born, over=not fork.active)
+        )
     born = seen.birth
     if born is None or born.previous is None:
         return
     head = (born.previous.block, born.previous.head)
-    step = max((kept for kept in seen.kept if kept <= seen.measures[born.before].step), default=None)
+    step = max(
+        (kept for kept in seen.kept if kept <= seen.measures[born.before].step), default=None
+    )
     if step is not None and head not in tried:
         label = f"Is head {head[0]}.{head[1]} needed? Train again from step {step:,} with it off"
         asked = training.number, step, (head,), training.config.steps
@@ -273,12 +283,18 @@ def details(training: Training | None, seen: Seen | None) -> None:
             "token, the heads with the highest scores (block.head), and what the model then wrote."
         )
         sheet.numbers_of("training_curve", seen.table, told, "the curves")
-        caption = "Every head's two scores at every point: the mean attention to where such a head looks."
+        caption = (
+            "Every head's two scores at every point: the mean attention to where such a head looks."
+        )
         sheet.numbers_of("training_heads", seen.heads, caption, "every head")
         lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats a token"], axis=1)
         sheet.numbers_of("training_levels", lines, "In nats per token.", "the dashed lines")
-    sheet.numbers_of("training_tensors", lambda: tensor_table(config.gpt_config(size)), what="the model")
-    changed = {name: value for name, value in asdict(config).items() if value != getattr(USUAL, name)}
+    sheet.numbers_of(
+        "training_tensors", lambda: tensor_table(config.gpt_config(size)), what="the model"
+    )
+    changed = {
+        name: value for name, value in asdict(config).items() if value != getattr(USUAL, name)
+    }
     text = None if training is None else training.run.text
     given: list[object] = []  # what the program passes on: no more than differs from the usual run
     if changed or text is not None:

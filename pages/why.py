@@ -20,7 +20,8 @@ from gptviz.ui.parts.why import flow, paths
 from gptviz.ui.shell import change_menu, muted as muting, state, target
 from gptviz.ui.shell.navigation import link
 
-PART = sheet.Param("why_part", str, "head", sheet.if_there)  # of the block: what the page offers to change
+# of the block: what the page offers to change
+PART = sheet.Param("why_part", str, "head", sheet.if_there)
 MUTE = sheet.Param("mute", bool, False)
 PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
 
@@ -38,7 +39,8 @@ layers = lm.config.n_layers
 n_heads = lm.config.n_heads
 explained = target.target_input(scene)
 asked = explained.token, explained.against, at
-named: dict[str, Any] = dict(zip(("token", "against", "position"), asked, strict=True))  # in a program
+# in a program
+named: dict[str, Any] = dict(zip(("token", "against", "position"), asked, strict=True))
 word = explained.shown
 against = explained.against_shown
 if against is None:
@@ -55,11 +57,13 @@ if shares.was is not None:  # a change may have added a part, which the unchange
     old = shares.now[KEYS].merge(shares.was, "left", KEYS).fillna({"contribution": 0.0})
     shares = Both(shares.now, old)
 table = shares.now[:-2]
-values = shares.map(lambda s: s["contribution"].to_numpy(float))  # of every part, their sum, the model's own
+# of every part, their sum, the model's own
+values = shares.map(lambda s: s["contribution"].to_numpy(float))
 logit = values.map(lambda v: float(v[-1]))
 names = [label_of(*row) for row in table[KEYS].itertuples(index=False)]
 in_blocks = np.flatnonzero(table["block"].notna())
-grids = values.map(lambda v: v[in_blocks].reshape(layers, -1))  # (L, H heads, a bias or none, feed-forward)
+# (L, H heads, a bias or none, feed-forward)
+grids = values.map(lambda v: v[in_blocks].reshape(layers, -1))
 columns = [names[row].removeprefix("block 0 · ") for row in in_blocks[: grids.now.shape[1]]]
 block, head = sheet.opened_head(
     lm.config, lambda: divmod(int(np.abs(grids.now[:, :n_heads]).argmax()), n_heads)
@@ -68,7 +72,8 @@ read = sheet.of(scene, numbers.heads_read, block, *asked)
 scene.strip(shares=read.now.given[head].tolist())
 
 largest: list[str] = []
-groups = table.groupby(["part", "block"], dropna=False)["contribution"].sum()  # the heads of a block are one
+# the heads of a block are one
+groups = table.groupby(["part", "block"], dropna=False)["contribution"].sum()
 for (part, where), share in groups.loc[groups.abs().sort_values(ascending=False).index[:2]].items():
     if part == "head" and n_heads > 1:
         source = "heads"
@@ -78,8 +83,13 @@ for (part, where), share in groups.loc[groups.abs().sort_values(ascending=False)
     if not pd.isna(where):
         text += f" of block {where}"
     if part == "head":
-        given = sheet.of(scene, numbers.heads_read, int(where), *asked).now.given.sum(axis=0)  # (n,)
-        if np.isfinite(given).all() and given.any() and not any("read" in earlier for earlier in largest):
+        # (n,)
+        given = sheet.of(scene, numbers.heads_read, int(where), *asked).now.given.sum(axis=0)
+        if (
+            np.isfinite(given).all()
+            and given.any()
+            and not any("read" in earlier for earlier in largest)
+        ):
             most = int(np.abs(given).argmax())
             text += (
                 f" ({words.significant(given[most])} of it read from "
@@ -115,7 +125,9 @@ with left:
         bar = falls.names.index(opened)
     alt = f"The largest parts of {title}, and their sum"
     drawn = figures.falling(falls, scene.mode)
-    sheet.bars(scene, "why_waterfall", falls.values, falls.names, "", alt, open_bar, at=bar, **drawn)
+    sheet.bars(
+        scene, "why_waterfall", falls.values, falls.names, "", alt, open_bar, at=bar, **drawn
+    )
     whose = "changed model's"
     if scene.other is None:
         whose = "model's own"
@@ -322,7 +334,9 @@ with sheet.panel(
         flow.draw(alone_scene)
 
 nouns = ("the share of {}", "of the logit difference")
-many.section(scene, numbers.attributions, {}, ["contribution"], ("contribution", 1), table, names, nouns, 1)
+many.section(
+    scene, numbers.attributions, {}, ["contribution"], ("contribution", 1), table, names, nouns, 1
+)
 
 # ---- details ----
 
@@ -342,8 +356,17 @@ caption = (
 )
 sheet.numbers_of("why", shares, caption, what="every part")
 what_read = "what was read"
-caption = "What each token gave through each head of the opened block; the last row is each head's share."
+caption = (
+    "What each token gave through each head of the opened block; the last row is each head's share."
+)
 sheet.numbers_of(f"why-block{block}", lambda: read.map(by_token), caption, what=what_read)
-sources: list[Any] = [TransformerBlock.forward, LayerNorm.formula, numbers.reader, numbers.attribution]
+sources: list[Any] = [
+    TransformerBlock.forward,
+    LayerNorm.formula,
+    numbers.reader,
+    numbers.attribution,
+]
 sheet.code_of(scene, sources, numbers.logit_shares, **named)
-sheet.code_of(scene, [numbers.reader], numbers.heads_read, block, **named, key="in_code_read", what=what_read)
+sheet.code_of(
+    scene, [numbers.reader], numbers.heads_read, block, **named, key="in_code_read", what=what_read
+)

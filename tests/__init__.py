@@ -12,7 +12,12 @@ BEGINNINGS = (
 ENDS = ("_PROXY", "_proxy")  # the servers of the tests are on this machine
 
 # what a person tells the tests themselves, and where the workers of one run keep what they share
-FOR_THE_TESTS = ("GPTVIZ_REQUIRE_BROWSER", "GPTVIZ_WRITE_SNAPSHOTS", "GPTVIZ_FUZZ", "GPTVIZ_CACHE_DIR")
+FOR_THE_TESTS = (
+    "GPTVIZ_REQUIRE_BROWSER",
+    "GPTVIZ_WRITE_SNAPSHOTS",
+    "GPTVIZ_FUZZ",
+    "GPTVIZ_CACHE_DIR",
+)
 
 for _name in [*os.environ]:
     if _name not in FOR_THE_TESTS and (_name.startswith(BEGINNINGS) or _name.endswith(ENDS)):

@@ -58,9 +58,16 @@ def of_a_trace() -> dict[str, Callable[..., Any]]:
     for package in (analysis, lessons):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             for name, function in vars(importlib.import_module(module.name)).items():
-                if not inspect.isfunction(function) or function.__module__ != module.name or name[0] == "_":
+                if (
+                    not inspect.isfunction(function)
+                    or function.__module__ != module.name
+                    or name[0] == "_"
+                ):
                     continue
-                if [*inspect.signature(function).parameters][:2] in (["lm", "t"], ["trace", "model"]):
+                if [*inspect.signature(function).parameters][:2] in (
+                    ["lm", "t"],
+                    ["trace", "model"],
+                ):
                     found[f"{module.name}.{name}"] = function
     return found
 
@@ -115,14 +122,22 @@ def of_past(past: Past) -> list[torch.Tensor]:
 
 
 def of_grad(t: Trace) -> dict[Any, torch.Tensor]:
-    return {key: t.grad[key if key[1] is not None else key[0]] for key in t.grad.sites()} | {"z": t.grad["z"]}
+    return {key: t.grad[key if key[1] is not None else key[0]] for key in t.grad.sites()} | {
+        "z": t.grad["z"]
+    }
 
 
 def of_model(lm: Any, t: Trace) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Everything that is asked of a model, and of a model and a trace."""
     for name, function in of_a_trace().items():
         yield name, _asked(function, lm, t)
-    edits = ["z.1.2=zero", "attn.0=uniform", "mlp_out.1=sample", "resid_pre.1@3=ids5+9+9+5", "embed=+2*tok5"]
+    edits = [
+        "z.1.2=zero",
+        "attn.0=uniform",
+        "mlp_out.1=sample",
+        "resid_pre.1@3=ids5+9+9+5",
+        "embed=+2*tok5",
+    ]
     yield "trace", lambda: of_sites(lm.trace(IDS))
     yield "trace, edited", lambda: of_sites(lm.trace(IDS, edits=edits))
     yield "trace, after", lambda: of_sites(lm.trace([*IDS, 3], after=lm.trace(IDS)))
@@ -131,7 +146,10 @@ def of_model(lm: Any, t: Trace) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "grad", lambda: of_grad(lm.trace(IDS, grad=(5, 9)))
     yield "generate", lambda: list(lm.generate(IDS, 3, temperature=0.9, top_k=40, seed=1))
     yield "generate, captured", lambda: list(lm.generate(IDS, 2, captured=True, seed=2))
-    yield "generate, edited", lambda: list(lm.edited(*edits[:2]).generate(IDS, 2, top_p=0.9, seed=1))
+    yield (
+        "generate, edited",
+        lambda: list(lm.edited(*edits[:2]).generate(IDS, 2, top_p=0.9, seed=1)),
+    )
     yield "generate_batch", lambda: list(generate_batch(lm, IDS, 2, [1, 2]))
     yield "beam_search", lambda: beam_search(lm, IDS, 2, 2)
     yield "last_logits", lambda: lm.last_logits(lm.batch(IDS))
@@ -139,7 +157,10 @@ def of_model(lm: Any, t: Trace) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "knock_out", lambda: lm.knock_out(IDS, 5)
     yield "knock_out, mean", lambda: lm.knock_out(IDS, 5, baseline="mean")
     yield "patching", lambda: lm.patching(IDS, OTHER, (42, 30), sites=["z", "attn"])
-    yield "patching, estimate", lambda: lm.patching(IDS, OTHER, (42, 30), sites=["z"], estimate=True)
+    yield (
+        "patching, estimate",
+        lambda: lm.patching(IDS, OTHER, (42, 30), sites=["z"], estimate=True),
+    )
     yield "circuit", lambda: lm.circuit(IDS, (5, 9), within=0.5)
     yield "surgery", lambda: surgery(lm, IDS, Operation("swap values", 2, 4))
     yield "side_by_side", lambda: analysis.compare.side_by_side(lm, "The cat sat", lm)
@@ -191,7 +212,9 @@ def bits(found: Any) -> dict[str, Any]:
 
 def _bits(leaf: Any) -> Any:
     if isinstance(leaf, torch.Tensor):
-        leaf = leaf.detach().float().numpy() if leaf.dtype == torch.bfloat16 else leaf.detach().numpy()
+        leaf = (
+            leaf.detach().float().numpy() if leaf.dtype == torch.bfloat16 else leaf.detach().numpy()
+        )
     if isinstance(leaf, np.ndarray):
         kept = leaf.tolist() if leaf.dtype.hasobject else leaf.tobytes()
         return str(leaf.dtype), leaf.shape, kept

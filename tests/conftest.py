@@ -89,7 +89,10 @@ def models(draw, **sizes: object) -> LanguageModel:
     heads = draw(st.sampled_from([1, 2, 4]))
     shape = {"vocab_size": 200, "n_heads": heads, "n_layers": draw(st.integers(1, 3))}
     shape["emb_dim"] = heads * draw(st.integers(4, 9))
-    flags = {name: draw(st.booleans()) for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias")}
+    flags = {
+        name: draw(st.booleans())
+        for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias")
+    }
     activation = draw(st.sampled_from(["gelu_tanh", "gelu"]))
     return random_lm(draw(st.integers(0, 10**6)), activation=activation, **shape | flags | sizes)
 

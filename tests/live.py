@@ -52,7 +52,9 @@ def _below(node: Any) -> Iterator[str]:
         proto = getattr(child, "proto", None)
         if isinstance(proto, Message):
             for kind, name, text, html in _texts(proto):
-                yield from (f"{kind}.{name}: {found} in {text[:200]!r}" for found in alive(text, html))
+                yield from (
+                    f"{kind}.{name}: {found} in {text[:200]!r}" for found in alive(text, html)
+                )
         if hasattr(child, "children"):
             yield from _below(child)
 
@@ -61,12 +63,20 @@ def _texts(proto: Message, html: bool = False) -> Iterator[tuple[str, str, str, 
     """(kind of element, field, text, how it is read) of every text of an element that has the bait in it."""
     kind = proto.DESCRIPTOR.name
     for field, value in proto.ListFields():
-        many = field.is_repeated if hasattr(field, "is_repeated") else not isinstance(value, str | Message)
+        many = (
+            field.is_repeated
+            if hasattr(field, "is_repeated")
+            else not isinstance(value, str | Message)
+        )
         values = value if many and not isinstance(value, str | Message) else [value]
         for one in values if hasattr(values, "__iter__") else ():
             if isinstance(one, Message):
                 yield from _texts(one)
-            elif isinstance(one, str) and "bait" in one and field.name not in PLAIN.get(kind, set()) | NAMES:
+            elif (
+                isinstance(one, str)
+                and "bait" in one
+                and field.name not in PLAIN.get(kind, set()) | NAMES
+            ):
                 read = "markdown"
                 if kind == "Html" or getattr(proto, "allow_html", False):
                     read = "html" if kind == "Html" else "both"
@@ -80,17 +90,25 @@ def alive(text: str, read: str = "markdown") -> list[str]:
     if read == "html":
         return _tags(text)
     found = []
-    for token in (child for block in _markdown.parse(text) for child in (block, *(block.children or ()))):
+    for token in (
+        child for block in _markdown.parse(text) for child in (block, *(block.children or ()))
+    ):
         target = str(token.attrs.get("href", token.attrs.get("src", "")))
         if token.type in ("link_open", "image") and HOST in target:
             found.append(token.type)
         elif token.type in ("html_inline", "html_block") and read == "both":
             found += _tags(token.content)
-        elif token.type == "text" and (_ADDRESS.search(token.content) or _MAIL.search(token.content)):
+        elif token.type == "text" and (
+            _ADDRESS.search(token.content) or _MAIL.search(token.content)
+        ):
             found.append("address")
     return found
 
 
 def _tags(html: str) -> list[str]:
     """The tags that lead to the bait's host."""
-    return [tag for tag, attrs in Reader(html).tags if any(HOST in (value or "") for value in attrs.values())]
+    return [
+        tag
+        for tag, attrs in Reader(html).tags
+        if any(HOST in (value or "") for value in attrs.values())
+    ]

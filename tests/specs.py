@@ -44,7 +44,10 @@ def decoded(value: Any) -> Any:
 
 def charts(at: Any) -> list[dict[str, Any]]:
     """The figures of a page, from top to bottom; NaN is no JSON and fails."""
-    return [decoded(json.loads(chart.proto.spec, parse_constant=_none)) for chart in at.get("plotly_chart")]
+    return [
+        decoded(json.loads(chart.proto.spec, parse_constant=_none))
+        for chart in at.get("plotly_chart")
+    ]
 
 
 def _none(name: str) -> None:
@@ -62,7 +65,10 @@ def table(at: Any, name: str) -> list[list[str]]:
     """A small table of the page: its rows as lists of texts."""
     (body,) = [e.proto.body for e in at.get("html") if f' data-testid="{name}"' in e.proto.body]
     rows = re.findall(r"<tr class=.*?</tr>", body, re.DOTALL)
-    return [[unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)] for row in rows]
+    return [
+        [unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
+        for row in rows
+    ]
 
 
 def floats(packed: str, kind: str = "<f4") -> Any:
@@ -96,7 +102,9 @@ def in_numbers(at: Any, name: str) -> pd.DataFrame:
 
 def number(text: str) -> float:
     """The number that `digits` wrote: "−1.20 × 10⁻⁶" is -1.2e-6."""
-    return float(text.replace(" × 10", "e").translate(str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")))
+    return float(
+        text.replace(" × 10", "e").translate(str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789"))
+    )
 
 
 def prose(at: Any) -> str:

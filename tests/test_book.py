@@ -57,7 +57,9 @@ def test_every_name_of_the_seeds_takes_what_it_takes_there():
 
 @pytest.mark.parametrize(("stride", "expected"), [(1, STRIDE_1), (4, STRIDE_4)])
 def test_the_lines_of_the_data_loader_run_and_print_the_seeds_batches(stride, expected):
-    dataloader = book.create_dataloader_v1(VERDICT, batch_size=8, max_length=4, stride=stride, shuffle=False)
+    dataloader = book.create_dataloader_v1(
+        VERDICT, batch_size=8, max_length=4, stride=stride, shuffle=False
+    )
     data_iter = iter(dataloader)
     first_batch = next(data_iter)
     assert [part.tolist() for part in first_batch] == expected
@@ -77,7 +79,9 @@ def test_the_dataset_is_the_books(words, length, stride):
 
 
 def test_a_loader_takes_another_tokenizer_and_the_books_defaults():
-    loader = book.create_dataloader_v1("the cat sat on the mat " * 300, tokenizer=get_encoding("mini"))
+    loader = book.create_dataloader_v1(
+        "the cat sat on the mat " * 300, tokenizer=get_encoding("mini")
+    )
     assert loader.batch_size == 4 and loader.drop_last and loader.dataset.max_length == 256
     inputs, targets = next(iter(loader))
     assert inputs.shape == targets.shape == (4, 256) and torch.equal(inputs[:, 1:], targets[:, :-1])
@@ -111,13 +115,18 @@ def test_words_by_their_ids():
     assert tokenizer.encode("Bye, world!") == [4, 1, 3, 0]
     assert tokenizer.decode([4, 1, 3, 0]) == "[UNK], world!"
     first = book.SimpleTokenizerV1(vocab)
-    assert first.encode("Hello, world!") == [2, 1, 3, 0] and first.decode([2, 1, 3, 0]) == "Hello, world!"
+    assert (
+        first.encode("Hello, world!") == [2, 1, 3, 0]
+        and first.decode([2, 1, 3, 0]) == "Hello, world!"
+    )
     with pytest.raises(KeyError, match="Bye"):
         first.encode("Bye, world!")
     # the book's own name for it comes first
     named = book.SimpleTokenizerV2({"a": 0, "<|unk|>": 1, "[UNK]": 2})
     assert named.encode("a b") == [0, 1]
-    with pytest.raises(ValueError, match=re.escape("add '<|unk|>' or '[UNK]', or use SimpleTokenizerV1")):
+    with pytest.raises(
+        ValueError, match=re.escape("add '<|unk|>' or '[UNK]', or use SimpleTokenizerV1")
+    ):
         book.SimpleTokenizerV2({"a": 0})
 
 
@@ -205,11 +214,15 @@ def test_estimate_loss_is_the_mean_over_its_batches(returns, lm):
             logits = model(X)[0] if returns == "loss" else model(X)
             log_p = logits.detach().double().log_softmax(-1).gather(2, Y[:, :, None])  # (b, T, 1)
             every.append(-float(log_p.mean()))
-        assert f"{losses[split]:.4f}" and float(losses[split]) == pytest.approx(np.mean(every), rel=1e-5)
+        assert f"{losses[split]:.4f}" and float(losses[split]) == pytest.approx(
+            np.mean(every), rel=1e-5
+        )
 
 
 def test_nothing_is_fetched_for_gpt2s_tokenizer(monkeypatch):
     """The book asks tiktoken, which downloads; a class may have no network."""
-    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: pytest.fail(f"tiktoken was asked for {name}"))
+    monkeypatch.setattr(
+        tiktoken, "get_encoding", lambda name: pytest.fail(f"tiktoken was asked for {name}")
+    )
     assert len(book.create_dataloader_v1(string.ascii_letters * 40, max_length=8, stride=8)) > 0
     assert gptviz.GPTModel is book.GPTModel

@@ -7,7 +7,9 @@ from gptviz.both import Both, alike
 
 
 def test_a_sentence_has_both_numbers_only_where_they_differ_as_written():
-    assert f"{Both(0.98765)}" == "0.988" and f"{Both(0.98765, 1.0234):.2}" == "0.99 (unchanged 1.02)"
+    assert (
+        f"{Both(0.98765)}" == "0.988" and f"{Both(0.98765, 1.0234):.2}" == "0.99 (unchanged 1.02)"
+    )
     assert f"{Both(0.25, 0.5):%}" == "25 % (unchanged 50 %)"
     assert f"{Both(0.12345, 0.12346):3}" == "0.123"  # another number, written alike
     assert f"{Both('a', 'b')}" == "a (unchanged b)" and f"{Both('a', 'a')}" == "a"

@@ -51,11 +51,20 @@ def t(lm):
         (lambda lm, t: t.holds(reduce=5), "reduce is 5; give a list"),
         (lambda lm, t: t.logit_lens(None), "there is no position None"),
         (lambda lm, t: t.next_tokens(position=None), "there is no position None"),
-        (lambda lm, t: t.attribution(np.array([1, 2])), "token is array([1, 2]); give a token's id"),
+        (
+            lambda lm, t: t.attribution(np.array([1, 2])),
+            "token is array([1, 2]); give a token's id",
+        ),
         (lambda lm, t: gptviz.analysis.attribution(lm, t, " on"), "trace is LanguageModel"),
         (lambda lm, t: gptviz.Plus(t, None), "factor is None; it must be a finite number"),
-        (lambda lm, t: gptviz.LanguageModel("mini", None, None, ""), "model is 'mini'; give a GPTModel"),
-        (lambda lm, t: gptviz.LanguageModel(lm.model, lm.tokenizer, {}, ""), "config is {}; give GPTConfig"),
+        (
+            lambda lm, t: gptviz.LanguageModel("mini", None, None, ""),
+            "model is 'mini'; give a GPTModel",
+        ),
+        (
+            lambda lm, t: gptviz.LanguageModel(lm.model, lm.tokenizer, {}, ""),
+            "config is {}; give GPTConfig",
+        ),
         (lambda lm, t: beam_search("mini", TEXT, 2, 2), "lm is 'mini'; give a model"),
         (lambda lm, t: loop(5), "ids is 5; give a list"),
         (lambda lm, t: share_along([1, 2], 0.5, 1), "start is 0.5; it must be a whole number"),

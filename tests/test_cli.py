@@ -64,7 +64,9 @@ def test_trace_in_words(capsys):
 
 
 def test_info(capsys, tmp_path):
-    truth = makers.save_book(tmp_path / "model.pth", vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
+    truth = makers.save_book(
+        tmp_path / "model.pth", vocab_size=50257, n_embd=8, n_head=2, n_layer=1
+    )
     status, out, err = run(capsys, "info", str(tmp_path / "model.pth"))
     assert (status, out) == (1, "") and "1, 2, 4, 8 heads" in err and "Traceback" not in err
     status, out, _ = run(capsys, "info", str(tmp_path / "model.pth"), "--n-heads", "2")
@@ -170,12 +172,17 @@ def test_who_has_read_enough_of_it_sees_no_stack(monkeypatch):
     assert cli.main(["models"]) == 0
 
 
-def test_what_goes_into_a_file_is_utf_8_where_the_system_has_another_encoding(monkeypatch, tmp_path):
+def test_what_goes_into_a_file_is_utf_8_where_the_system_has_another_encoding(
+    monkeypatch, tmp_path
+):
     with (tmp_path / "trace.json").open("w", encoding="cp1252") as out:
         monkeypatch.setattr(sys, "stdout", out)
         assert cli.main(["trace", "Été – \u4e2d", "--json"]) == 0
     told = json.loads((tmp_path / "trace.json").read_text("utf-8"))
-    assert bytes.fromhex("".join(token["bytes"] for token in told["tokens"])).decode() == "Été – \u4e2d"
+    assert (
+        bytes.fromhex("".join(token["bytes"] for token in told["tokens"])).decode()
+        == "Été – \u4e2d"
+    )
 
 
 def test_what_is_missing_is_said_of_the_command(capsys):
@@ -188,7 +195,15 @@ def test_help_reads_like_a_manual_page(capsys):
     with pytest.raises(SystemExit, match="0"):
         cli.main(["--help"])
     said = capsys.readouterr().out
-    words = ("commands:", "app ", "models ", "download NAME", "trace TEXT", "info PATH", "verify LINK")
+    words = (
+        "commands:",
+        "app ",
+        "models ",
+        "download NAME",
+        "trace TEXT",
+        "info PATH",
+        "verify LINK",
+    )
     words += ("export FILE", "guide check GUIDE", "help COMMAND")
     assert all(word in said for word in (*words, "examples:", "environment:"))
     assert all(len(line) <= 110 for line in said.splitlines())
@@ -250,7 +265,10 @@ def test_errors_name_the_commands_own_options(capsys, tmp_path):
         (("info", model), ["--n-heads N"]),
         (("trace", "x", "--model", model), ["--n-heads N"]),
         (("info", odd, "--n-heads", "2"), ["--tokenizer T"]),
-        (("trace", "x", "--model", "mini", "--n-heads", "3"), ["leave --n-heads", "--tokenizer out"]),
+        (
+            ("trace", "x", "--model", "mini", "--n-heads", "3"),
+            ["leave --n-heads", "--tokenizer out"],
+        ),
     ):
         status, _, err = run(capsys, *arguments)
         assert status == 1 and all(flag in err for flag in flags), err
@@ -301,7 +319,9 @@ def test_a_guide_is_tried(capsys, tmp_path, mini):
     for old, (new, said) in WRONG_GUIDES.items():
         status, _, err = checked(capsys, mine, GUIDE.replace(old, new))
         assert status == 1 and said in err, err
-    asked = GUIDE.replace("key: dearest", "key: looked_at, with: {block: 40, head: 0}").replace("{loss}", "x")
+    asked = GUIDE.replace("key: dearest", "key: looked_at, with: {block: 40, head: 0}").replace(
+        "{loss}", "x"
+    )
     status, out, _ = checked(capsys, mine, asked.replace("token: 1", "token: many"))
     assert status == 0 and "cannot be asked of mini: this model has no head 40.0" in out
     assert run(capsys, "guide", "check", str(tmp_path / "none.md"))[0] == 1

@@ -45,9 +45,15 @@ def test_the_site_is_whole_and_asks_nobody(tmp_path):
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    built = {str(file.relative_to(tmp_path)): file.read_text("utf-8") for file in tmp_path.rglob("*.html")}
+    built = {
+        str(file.relative_to(tmp_path)): file.read_text("utf-8")
+        for file in tmp_path.rglob("*.html")
+    }
     for name, door in PAGES.items():
-        assert f'id="{name}"' in built["pages/index.html"] and door.question in built["pages/index.html"]
+        assert (
+            f'id="{name}"' in built["pages/index.html"]
+            and door.question in built["pages/index.html"]
+        )
     for name in gptviz.__all__:
         assert re.search(rf'id="gptviz\.([\w.]+\.)?{name}"', built["reference/index.html"]), name
     assert 'id="gptviz.analysis.norms.norm_grids"' in built["analysis/index.html"]
@@ -64,7 +70,9 @@ def test_the_site_is_whole_and_asks_nobody(tmp_path):
 
 def demo_is_whole(demo, told):
     """The hand-out that *Try it now* leads to; its size and its pages are what the site says of them."""
-    given = json.loads(re.search(r'<script type="application/json" id="given">(.*?)</script>', demo)[1])
+    given = json.loads(
+        re.search(r'<script type="application/json" id="given">(.*?)</script>', demo)[1]
+    )
     assert given["name"] == "mini" and given["guide"] is not None
     assert set(re.findall(r"of (\d+) MB", told)) == {f"{len(demo.encode()) / 1e6:.0f}"}
     asked = [parse_qs(fragment) for fragment in re.findall(r"demo\.html#([^\"]*)", unescape(told))]
@@ -91,14 +99,19 @@ def pictures_are_shown(folder, built):
 
 def gallery_shows_every_page(text):
     """Each with its picture, and with a link that opens what the picture was taken of."""
-    links = [urlsplit(unescape(link)) for link in re.findall(r'href="(http://localhost:8501/[^"]*)"', text)]
+    links = [
+        urlsplit(unescape(link))
+        for link in re.findall(r'href="(http://localhost:8501/[^"]*)"', text)
+    ]
     opened = {(link.path[1:], link.query) for link in links}
     assert {page for page, _ in opened} == set(PAGES)
     for name, view in VIEWS.items():
         assert f"pictures/{name}.webp#only-light" in text, name
         if "page" in view:
             choices = {key: [str(value)] for key, value in view.get("choices", {}).items()}
-            assert any(page == view["page"] and parse_qs(query) == choices for page, query in opened), name
+            assert any(
+                page == view["page"] and parse_qs(query) == choices for page, query in opened
+            ), name
 
 
 def test_every_view_has_its_two_pictures_and_no_other_is_kept():
@@ -126,7 +139,9 @@ def test_every_view_is_opened_by_the_pages_address_or_by_a_function():
 def run(names, there):
     """Every block of Python, line by line; what `# -> ` says of an expression is what it gives."""
     for name in names:
-        for block in re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL):
+        for block in re.findall(
+            r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL
+        ):
             lines = block.splitlines()
             for node in ast.parse(block).body:
                 code = "\n".join(lines[node.lineno - 1 : node.end_lineno])

@@ -105,11 +105,19 @@ def not_a_unix(tmp_path: Path) -> dict[str, str]:
 
 
 def test_every_module_is_imported_a_file_is_read_and_the_app_begins(not_a_unix, mini):
-    program = [sys.executable, "-c", PROGRAM, str(ROOT / "gptviz" / "assets" / "mini"), str(ROOT / "app.py")]
+    program = [
+        sys.executable,
+        "-c",
+        PROGRAM,
+        str(ROOT / "gptviz" / "assets" / "mini"),
+        str(ROOT / "app.py"),
+    ]
     done = subprocess.run(program, env=not_a_unix, capture_output=True, text=True, timeout=290)
     assert done.returncode == 0, done.stderr[-3000:]
     said = dict(
-        line.split() for line in done.stdout.splitlines() if line.split()[0] in {"imported", "read", "shown"}
+        line.split()
+        for line in done.stdout.splitlines()
+        if line.split()[0] in {"imported", "read", "shown"}
     )
     assert int(said["imported"]) > 200
     assert int(said["read"]) == mini.trace([1, 2, 3]).logits(-1).argmax().item()
@@ -143,6 +151,8 @@ def test_a_folder_without_locks_is_made_without_renaming_an_open_file(monkeypatc
     one = root.OwnedFolder("gptviz-test-")
     folder = one.path
     held = one._made[1]
-    monkeypatch.setattr(root.shutil, "rmtree", lambda *_, **__: held.closed or pytest.fail("it is open"))
+    monkeypatch.setattr(
+        root.shutil, "rmtree", lambda *_, **__: held.closed or pytest.fail("it is open")
+    )
     assert (folder / root.LOCK).is_file()
     one.clear()

@@ -172,13 +172,13 @@ def test_ray_is_imported_only_by_its_folder_and_where_it_is_set():
         if not any(re.match(r"(gptviz\.jobs\.)?ray\b", name) for name in imports(path)):
             continue
         top = ast.parse(path.read_text(encoding="utf-8")).body
-        at_once = [ast.unparse(node) for node in top if isinstance(node, ast.Import | ast.ImportFrom)]
+        at_once = [
+            ast.unparse(node) for node in top if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
         if module not in may or re.search(r"\bray\b", " ".join(at_once)):
             broken.append(module)
     assert broken == []
-    script = (
-        "import sys, gptviz.server.serving, gptviz.server.doctor; sys.exit('gptviz.jobs.ray' in sys.modules)"
-    )
+    script = "import sys, gptviz.server.serving, gptviz.server.doctor; sys.exit('gptviz.jobs.ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
 
 
@@ -196,7 +196,9 @@ def test_everything_is_finished_and_no_error_is_swallowed():
         if re.search(r"\b(TODO|FIXME|XXX|NotImplementedError)\b", path.read_text(encoding="utf-8")):
             broken.append(f"{path} is not finished")
         for node in nodes(path):
-            if isinstance(node, ast.ExceptHandler) and all(isinstance(step, ast.Pass) for step in node.body):
+            if isinstance(node, ast.ExceptHandler) and all(
+                isinstance(step, ast.Pass) for step in node.body
+            ):
                 broken.append(f"{path}:{node.lineno} swallows an error")
     assert broken == []
 
@@ -209,7 +211,9 @@ def test_nobody_but_the_engine_runs_a_model():
             continue
         calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
         runs = ("final_hidden", "out_head", "trf_blocks", "lm.model")
-        broken += [f"{path}:{call.lineno}" for call in calls if ast.unparse(call.func).endswith(runs)]
+        broken += [
+            f"{path}:{call.lineno}" for call in calls if ast.unparse(call.func).endswith(runs)
+        ]
     assert broken == []
 
 
@@ -220,7 +224,11 @@ def test_a_position_that_is_not_named_is_the_last():
             plain = node.posonlyargs + node.args
             defaults = [None] * (len(plain) - len(node.defaults)) + node.defaults + node.kw_defaults
             for name, default in zip(plain + node.kwonlyargs, defaults, strict=True):
-                if name.arg == "position" and default and ast.unparse(default) not in ("-1", "None"):
+                if (
+                    name.arg == "position"
+                    and default
+                    and ast.unparse(default) not in ("-1", "None")
+                ):
                     broken.append(f"{path}:{name.lineno}")
     assert broken == []
 

@@ -15,7 +15,8 @@ from gptviz.lessons.sentences import SENTENCES
 from gptviz.model import GELU, GPT_CONFIG_124M, GPTModel, LayerNorm, MultiHeadAttention
 from gptviz.training.loop import make_loss
 
-_, INPUTS = (torch.tensor(sentence.vectors) for sentence in SENTENCES.values())  # the book's chapter 3
+# the book's chapter 3
+_, INPUTS = (torch.tensor(sentence.vectors) for sentence in SENTENCES.values())
 SMALL = {"vocab_size": 97, "context_length": 24, "emb_dim": 32, "n_heads": 4, "n_layers": 3}
 SMALL |= {"drop_rate": 0.0, "qkv_bias": True}
 

@@ -49,9 +49,13 @@ def ours():
 
 def pins(file):
     """The exact versions of a file of requirements, by name."""
-    lines = [line.partition("#")[0].strip() for line in (ROOT / file).read_text("utf-8").splitlines()]
+    lines = [
+        line.partition("#")[0].strip() for line in (ROOT / file).read_text("utf-8").splitlines()
+    ]
     exact = [
-        re.fullmatch(r"([\w.-]+)(?:\[.*\])?==([\w.]+)", line) for line in lines if line and line[0] != "-"
+        re.fullmatch(r"([\w.-]+)(?:\[.*\])?==([\w.]+)", line)
+        for line in lines
+        if line and line[0] != "-"
     ]
     return {canonicalize_name(found[1]): found[2] for found in exact}
 
@@ -81,7 +85,9 @@ def required():
         found.add((name, extras))
         for line in requires(name) or ():
             one = Requirement(line)
-            wanted = one.marker is None or any(one.marker.evaluate({"extra": e}) for e in extras or {""})
+            wanted = one.marker is None or any(
+                one.marker.evaluate({"extra": e}) for e in extras or {""}
+            )
             if wanted:
                 asked.append((one.name, frozenset(one.extras)))
     return {canonicalize_name(name) for name, _ in found}
@@ -176,12 +182,16 @@ def wheel(tmp_path_factory):
     """The package as pip builds it."""
     home = tmp_path_factory.mktemp("wheel")
     source = home / "source"
-    shutil.copytree(ROOT / "gptviz", source / "gptviz", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "gptviz", source / "gptviz", ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copytree(ROOT / ".streamlit", source / ".streamlit")
     shutil.copytree(ROOT / "pages", source / "pages", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("app.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", home, source], check=True)
+    subprocess.run(
+        [*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", home, source], check=True
+    )
     (built,) = home.glob("*.whl")
     return built
 
@@ -218,16 +228,29 @@ def copied(wheel, home):
     that is unpacked, is not read."""
     target = home / "copy"
     with ZipFile(wheel) as packed:
-        packed.extractall(target, [name for name in packed.namelist() if name.startswith("gptviz/")])
+        packed.extractall(
+            target, [name for name in packed.namelist() if name.startswith("gptviz/")]
+        )
     return [sys.executable, "-m", "gptviz"], target
 
 
 def editable(wheel, home):
     """`pip install --editable` of a checkout."""
     target = home / "target"
-    command = [*PIP, "install", "--no-deps", "--no-build-isolation", "--target", target, "--editable", ROOT]
+    command = [
+        *PIP,
+        "install",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        target,
+        "--editable",
+        ROOT,
+    ]
     subprocess.run(command, check=True)
-    run_site = "import runpy, site, sys; site.addsitedir(sys.argv.pop(1)); runpy.run_module('gptviz')"
+    run_site = (
+        "import runpy, site, sys; site.addsitedir(sys.argv.pop(1)); runpy.run_module('gptviz')"
+    )
     return [sys.executable, "-c", run_site, str(target)], ""
 
 
@@ -240,7 +263,9 @@ def post(url, what):
 
 def switch_off_the_best_induction_head(url):
     """The program of docs/agents.md, which knows nothing but the app, against a trace."""
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/agents.md").read_text("utf-8"), re.DOTALL)
+    (program,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs/agents.md").read_text("utf-8"), re.DOTALL
+    )
     there = {}
     exec(program.replace("http://127.0.0.1:8501", url), there)
     lm = gptviz.load("mini")
@@ -277,7 +302,10 @@ def test_an_installed_app_answers_on_every_page(tmp_path, wheel):
             opened(url, name, base_steps="50", base_measure="off")
         switch_off_the_best_induction_head(url)
         # the same as an MCP server
-        call = {"name": "interact", "arguments": {"page": "tokens", "query_params": {"text": ["one two"]}}}
+        call = {
+            "name": "interact",
+            "arguments": {"page": "tokens", "query_params": {"text": ["one two"]}},
+        }
         asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
         (told,) = post(f"{url}/_stcore/agent/mcp", asked)["result"]["content"]
         assert json.loads(told["text"])["page"]["title"] == "Tokens"
@@ -298,7 +326,9 @@ def test_the_app_travels_with_the_package(tmp_path, wheel, way):
 
 def test_no_module_of_ours_hides_anothers():
     """Streamlit puts the folder of app.py in front of all others: in a wheel that is the package's."""
-    ours = {path.stem for path in (ROOT / "gptviz").iterdir() if path.suffix == ".py" or path.is_dir()}
+    ours = {
+        path.stem for path in (ROOT / "gptviz").iterdir() if path.suffix == ".py" or path.is_dir()
+    }
     ours -= {"__init__", "__main__", "__pycache__"}
     assert "model" in ours
     assert ours & ({*sys.stdlib_module_names} | {*packages_distributions()}) == set()

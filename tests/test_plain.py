@@ -36,7 +36,9 @@ def is_count(node: ast.AST) -> bool:
         return ast.unparse(node.func).endswith(("len", ".count"))
     if isinstance(node, ast.Name | ast.Attribute):
         return ast.unparse(node).rpartition(".")[2].isupper()
-    return isinstance(node, ast.BinOp) or (isinstance(node, ast.Constant) and isinstance(node.value, int))
+    return isinstance(node, ast.BinOp) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, int)
+    )
 
 
 def is_switched_text(node: ast.BinOp) -> bool:
@@ -61,7 +63,9 @@ def is_pair(node: ast.Assign) -> bool:
 
 def rule_broken(node: ast.AST) -> str | None:
     """The rule that this node itself breaks, if it breaks one."""
-    if isinstance(node, ast.IfExp) and any(has_condition(part) for part in ast.iter_child_nodes(node)):
+    if isinstance(node, ast.IfExp) and any(
+        has_condition(part) for part in ast.iter_child_nodes(node)
+    ):
         return "nested condition"
     if isinstance(node, ast.FormattedValue) and has_condition(node.value):
         return "condition in a hole"
@@ -112,7 +116,9 @@ def test_code_is_plain_and_old_code_gets_plainer():
             counted[name, rule] = count
             if count > allowed[name, rule]:
                 lines = [line for other, line in broken if other == rule]
-                too_many.append(f"{name}: {rule}, {count} for {allowed[name, rule]}, in lines {lines}")
+                too_many.append(
+                    f"{name}: {rule}, {count} for {allowed[name, rule]}, in lines {lines}"
+                )
     assert not too_many
     if os.environ.get("GPTVIZ_WRITE_SNAPSHOTS"):
         rows = [f"{count}\t{rule}\t{name}\n" for (name, rule), count in sorted(counted.items())]

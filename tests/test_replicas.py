@@ -15,7 +15,10 @@ from tests.test_package import ROOT
     [
         ("--replicas 0", "--replicas is 0; it must be 1 or more"),
         ("--port 70000", "--port 70000 and the replicas'"),
-        ("--port 8602 --replicas 2", "--port 8602 and the replicas' 8601 to 8602 must be of their own"),
+        (
+            "--port 8602 --replicas 2",
+            "--port 8602 and the replicas' 8601 to 8602 must be of their own",
+        ),
         ("--first 65535 --replicas 2", "65535 to 65536 must be of their own, from 1 to 65535"),
     ],
 )
@@ -27,12 +30,15 @@ def test_ports_that_cannot_be_served_are_a_sentence(options, said):
 
 def test_all_end_with_it_also_where_nobody_reads_its_lines(tmp_path):
     router = tmp_path / "haproxy"
-    router.write_text("#!/bin/sh\nexit 1\n")  # it ends at once, so that its start is told again and again
+    # it ends at once, so that its start is told again and again
+    router.write_text("#!/bin/sh\nexit 1\n")
     router.chmod(0o755)
     ports = ["--port", str(free_port()), "--first", str(free_port())]
     command = [sys.executable, ROOT / "deploy" / "replicas.py", "--replicas", "1", *ports]
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as it:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as it:
         assert it.stdout is not None
         pid = int(it.stdout.readline().rsplit(b"=", 1)[1])
         it.stdout.close()

@@ -86,7 +86,13 @@ def wrapped() -> Any:
     return gptviz.wrap(LM.model, LM.tokenizer).trace(IDS).logits()
 
 
-EDITS = ["z.1.2=zero", "attn.0=uniform", "mlp_out.1=sample", "resid_pre.1@3=ids5+9+9+5", "embed=+2*tok5"]
+EDITS = [
+    "z.1.2=zero",
+    "attn.0=uniform",
+    "mlp_out.1=sample",
+    "resid_pre.1@3=ids5+9+9+5",
+    "embed=+2*tok5",
+]
 
 CALLS: dict[str, Callable[[], Any]] = {
     "load": loaded,
@@ -127,7 +133,9 @@ def test_another_number_of_threads_only_rounds_otherwise(number, right):
     for name, numbers in found.items():
         for place, number_of in numbers.items():
             if isinstance(number_of, tuple):
-                one, other = (np.frombuffer(kept[2], kept[0]) for kept in (number_of, right[name][place]))
+                one, other = (
+                    np.frombuffer(kept[2], kept[0]) for kept in (number_of, right[name][place])
+                )
                 assert np.allclose(one, other, rtol=1e-5, atol=1e-6), (name, place)
 
 

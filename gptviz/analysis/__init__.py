@@ -6,4 +6,12 @@ from gptviz.analysis.circuit_search import circuit
 from gptviz.analysis.lens import logit_lens
 from gptviz.analysis.logit_attribution import attribution, attributions, source_tokens
 
-__all__ = ["attribution", "attributions", "circuit", "knock_out", "logit_lens", "patching", "source_tokens"]
+__all__ = [
+    "attribution",
+    "attributions",
+    "circuit",
+    "knock_out",
+    "logit_lens",
+    "patching",
+    "source_tokens",
+]

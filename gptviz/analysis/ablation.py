@@ -34,7 +34,8 @@ from gptviz.engine.variants import variants
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import Against, OneToken, both_ids, one_token
 
-MEASURED = ("logit", "probability", "effect", "lost")  # columns that are averaged over several texts
+# columns that are averaged over several texts
+MEASURED = ("logit", "probability", "effect", "lost")
 BASELINES = ("zero", "mean", "sample")  # what a muted part gives instead
 
 HEAD_ROWS = 64  # the number of rows to which the output head is applied at once
@@ -141,7 +142,8 @@ def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | 
     if len(pair) not in (1, 2):
         raise ValueError(f"target is {target!r}; give a token, or a pair of them")
     token, against = both_ids(
-        lambda id_or_text, _: one_token(lm.tokenizer, lm.config.vocab_size, id_or_text, "target"), *pair
+        lambda id_or_text, _: one_token(lm.tokenizer, lm.config.vocab_size, id_or_text, "target"),
+        *pair,
     )
     if token == against:
         shown = show_token(named_bytes(lm.tokenizer, token))
@@ -149,9 +151,13 @@ def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | 
     return token, against
 
 
-def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[list[float], list[float]]:
+def _measured(
+    logits: torch.Tensor, token: int, against: int | None
+) -> tuple[list[float], list[float]]:
     """The difference of logits and the target's probability for each row of (B, V) logits: B each."""
-    return difference(logits, token, against).tolist(), logits.double().softmax(dim=-1)[:, token].tolist()
+    return difference(logits, token, against).tolist(), logits.double().softmax(dim=-1)[
+        :, token
+    ].tolist()
 
 
 @undisturbed
@@ -165,5 +171,8 @@ def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator
     for b in range(lm.config.n_layers):
         edits = [part.edit(baseline) for part in parts_of(lm) if part.block == b]
         if baseline == "mean":  # over all of the text, whatever is looked at
-            edits = [replace(edit, value=trace[edit.site, b].mean(dim=-2, keepdim=True)) for edit in edits]
+            edits = [
+                replace(edit, value=trace[edit.site, b].mean(dim=-2, keepdim=True))
+                for edit in edits
+            ]
         yield from variants(lm, trace["resid_pre", b][:stop], b, [[edit] for edit in edits], at)

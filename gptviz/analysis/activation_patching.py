@@ -39,7 +39,14 @@ from torch import Tensor
 
 from gptviz.analysis import against
 from gptviz.analysis.alignment import missing
-from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, batches, one_by_one, patches_of
+from gptviz.analysis.patches import (
+    HEAD_SITES,
+    POSITION_SITES,
+    SITES,
+    batches,
+    one_by_one,
+    patches_of,
+)
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import index_of, listed, one_of
@@ -140,7 +147,9 @@ def patching(
     options |= {"estimate": estimate, "last": last}
     if is_many(clean):
         if not is_many(corrupt) or len(clean) != len(corrupt):
-            raise ValueError("clean is a list of texts: give corrupt as one, with a text for each of them")
+            raise ValueError(
+                "clean is a list of texts: give corrupt as one, with a text for each of them"
+            )
         if not last:
             check_one_length([ids_of(lm, text) for text in clean], sites)
         pairs = list(zip(clean, corrupt, strict=True))
@@ -168,7 +177,9 @@ def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame
     n = len(found)
     effect = table["change"].to_numpy() / distances.mean()
     # (n, rows): by how much each pair's change is off what its distance would give
-    residuals = np.stack([pair["change"].to_numpy() for pair in tables]) - distances[:, None] * effect
+    residuals = (
+        np.stack([pair["change"].to_numpy() for pair in tables]) - distances[:, None] * effect
+    )
     error = np.sqrt((residuals**2).sum(axis=0) / max(1, n - 1) / n) / abs(distances.mean())
     unpatched = (tables[0]["metric"] - tables[0]["effect"]).iloc[0]  # of the pass without a patch
     errors = {"effect_se": error if n > 1 else np.nan}
@@ -193,7 +204,14 @@ def of_pair(
     index = _position(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
         texts = [ids[: index + 1] for ids in texts]
-    keep = ["resid_pre", "final", "q", "k", "v", *(site for site in sites if site != "attn" or estimate)]
+    keep = [
+        "resid_pre",
+        "final",
+        "q",
+        "k",
+        "v",
+        *(site for site in sites if site != "attn" or estimate),
+    ]
     traces = [lm.trace(ids, keep=keep) for ids in texts]
     ends = ends_of(lm, traces[0].logits(index), traces[1].logits(index), target)
     if not ends.is_scale:
@@ -225,7 +243,9 @@ def of_pair(
     table = pd.DataFrame(map(vars, patches)).astype({"head": "Int64", "position": "Int64"})
     table["logit"] = [logits[patch] for patch in patches]
     table["metric"] = ends.metric(table["logit"])
-    table = table.assign(effect=table["metric"] - ends.metric(before), change=table["logit"] - before)
+    table = table.assign(
+        effect=table["metric"] - ends.metric(before), change=table["logit"] - before
+    )
     if estimate:
         if direction == "noising":
             ids = texts[0]
@@ -239,7 +259,13 @@ def of_pair(
 
 @undisturbed
 def estimates(
-    lm: LanguageModel, text: Text, source: Trace, ends: Ends, at: int, sites: Iterable[str], first: int = 0
+    lm: LanguageModel,
+    text: Text,
+    source: Trace,
+    ends: Ends,
+    at: int,
+    sites: Iterable[str],
+    first: int = 0,
 ) -> NDArray[np.float64]:
     """Estimate to first order what each of `patches_of(lm.config, at + 1, sites, first)` changes.
 
@@ -252,7 +278,9 @@ def estimates(
     for site in sites:
         for b in range(lm.config.n_layers):
             moved = (source[site, b] - trace[site, b]).double() * trace.grad[site, b]
-            rows.append(moved.sum(dim=(-1, -2)) if site in HEAD_SITES else moved.sum(dim=-1)[first : at + 1])
+            rows.append(
+                moved.sum(dim=(-1, -2)) if site in HEAD_SITES else moved.sum(dim=-1)[first : at + 1]
+            )
     return torch.cat(rows).numpy()  # (H,) or (positions,) a site and block -> (patches,)
 
 
@@ -277,7 +305,9 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @undisturbed
-def ends_of(lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | None = None) -> Ends:
+def ends_of(
+    lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | None = None
+) -> Ends:
     """The scale, of both unpatched passes' logits (V,); without a `target`, of their own first choices.
 
     ValueError where both have the same first choice, for a pair of one token with itself, and for unknown
@@ -287,15 +317,20 @@ def ends_of(lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | 
         token = int(clean.argmax())
         other = int(corrupt.argmax())
         if token == other:
-            raise ValueError(f"both texts give {_shown(lm, token)}: choose two tokens, or change a text")
+            raise ValueError(
+                f"both texts give {_shown(lm, token)}: choose two tokens, or change a text"
+            )
     else:
         if not isinstance(target, tuple) or len(target) != 2:
             raise ValueError(f"target is {target!r}; give a pair of tokens, or None")
         token, other = (
-            one_token(lm.tokenizer, lm.config.vocab_size, id_or_text, "target") for id_or_text in target
+            one_token(lm.tokenizer, lm.config.vocab_size, id_or_text, "target")
+            for id_or_text in target
         )
         if token == other:
-            raise ValueError(f"target is twice {_shown(lm, token)}, and the difference 0: give two tokens")
+            raise ValueError(
+                f"target is twice {_shown(lm, token)}, and the difference 0: give two tokens"
+            )
     differences = (float(against.difference(logits, token, other)) for logits in (clean, corrupt))
     return Ends(token, other, *differences)
 

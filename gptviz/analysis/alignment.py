@@ -30,7 +30,9 @@ def missing(shorter: Sequence[int], longer: Sequence[int]) -> list[Missing]:
     n = len(shorter)
     extra = len(longer) - len(shorter)
     if extra < 0:
-        raise ValueError(f"the first text has {n} tokens, the second {len(longer)}: give the shorter first")
+        raise ValueError(
+            f"the first text has {n} tokens, the second {len(longer)}: give the shorter first"
+        )
     a = np.asarray(shorter)
     b = np.asarray(longer)
     # best[i, k]: equal tokens at most, of the first i of the shorter and the first i + k of the longer
@@ -70,7 +72,8 @@ def side_by_side(one: Sequence[int], other: Sequence[int]) -> list[tuple[int | N
     gaps = {lacking.position for lacking in missing(one, other)}
     shorter_positions = iter(range(len(one)))  # its positions, one after the other
     return [
-        (None if position in gaps else next(shorter_positions), position) for position in range(len(other))
+        (None if position in gaps else next(shorter_positions), position)
+        for position in range(len(other))
     ]
 
 

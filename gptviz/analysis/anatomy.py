@@ -35,7 +35,10 @@ _DD = ("emb_dim", "emb_dim")
 _TENSORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tok_emb.weight": (TOKEN, ("vocab_size", "emb_dim")),
     "pos_emb.weight": (POSITION, ("context_length", "emb_dim")),
-    **{f"att.{name}.weight": (ATTENTION, _DD) for name in ("W_query", "W_key", "W_value", "out_proj")},
+    **{
+        f"att.{name}.weight": (ATTENTION, _DD)
+        for name in ("W_query", "W_key", "W_value", "out_proj")
+    },
     **{f"att.{name}.bias": (ATTENTION, _D) for name in ("W_query", "W_key", "W_value", "out_proj")},
     "ff.layers.0.weight": (FEED_FORWARD, ("4 emb_dim", "emb_dim")),
     "ff.layers.0.bias": (FEED_FORWARD, ("4 emb_dim",)),
@@ -57,7 +60,8 @@ class Tensor:
     block: int | None
     shape: tuple[int, ...]
     symbols: tuple[str, ...]
-    shared_with: str | None  # the tensor whose numbers these are: a tied output head has none of its own
+    # the tensor whose numbers these are: a tied output head has none of its own
+    shared_with: str | None
 
     @property
     def parameters(self) -> int:
@@ -107,11 +111,15 @@ def anatomy(config: GPTConfig) -> Anatomy:
     tensors = []
     for name, parameter in model.named_parameters(remove_duplicate=False):
         shared = first.setdefault(id(parameter), name)
-        tensors.append(_tensor(name, tuple(parameter.shape), config, None if shared == name else shared))
+        tensors.append(
+            _tensor(name, tuple(parameter.shape), config, None if shared == name else shared)
+        )
     return Anatomy(config, tuple(tensors))
 
 
-def _tensor(name: str, shape: tuple[int, ...], config: GPTConfig, shared_with: str | None) -> Tensor:
+def _tensor(
+    name: str, shape: tuple[int, ...], config: GPTConfig, shared_with: str | None
+) -> Tensor:
     block = None
     local = name
     if name.startswith("trf_blocks."):
@@ -136,7 +144,8 @@ def _value(symbol: str, config: GPTConfig) -> int:
 
 def tensor_table(config: GPTConfig) -> pd.DataFrame:
     """Return a row per tensor of the state_dict; `parameters` adds up to the whole model."""
-    tensors = anatomy(config).tensors  # of a real GPTModel on torch's meta device: every shape, no memory
+    # of a real GPTModel on torch's meta device: every shape, no memory
+    tensors = anatomy(config).tensors
     table = pd.DataFrame(
         {
             "tensor": [t.name for t in tensors],

@@ -120,7 +120,9 @@ class CellArithmetic:
 
 
 @reads(lambda lm, block, *_: (("q", block), ("k", block)))
-def cell(lm: LanguageModel, t: Trace, block: int, head: int, query: int, key: int) -> CellArithmetic:
+def cell(
+    lm: LanguageModel, t: Trace, block: int, head: int, query: int, key: int
+) -> CellArithmetic:
     """The arithmetic of the attention weight of one query and one key in a head.
 
     It is computed in float64 from the float32 queries and keys of the pass, so that rounded numbers on the
@@ -153,7 +155,9 @@ def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
 
 
 @undisturbed
-def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice = slice(None)) -> Tensor:
+def rows_of_attention(
+    trace: Trace, block: int, positions: Tensor, heads: slice = slice(None)
+) -> Tensor:
     """The attention weights of the queries at R `positions`: (H, R, n), where n - 1 is the last of them.
 
     They are taken from the trace if it holds `attn`; else they are computed from the queries and keys, which
@@ -182,15 +186,21 @@ def handed_on(
     `z`, and NaN for a head whose `z` is no multiple of that sum. The trace must hold `z` if an edit changes
     it.
     """
-    if not any(edit.site == "z" and block in edit.blocks(trace.config.n_layers) for edit in trace.edits):
+    if not any(
+        edit.site == "z" and block in edit.blocks(trace.config.n_layers) for edit in trace.edits
+    ):
         return torch.ones(len(row), 1, dtype=torch.float64)
     tolerance = 0.05
     if model.out_head.weight.dtype == torch.float32:
         tolerance = 1e-4
     read = torch.einsum("hn,hnd->hd", row.double(), values.double())  # (H, d)
     handed = trace["z", block][:, position].double()  # (H, d)
-    times = ((handed * read).sum(-1, keepdim=True) / read.square().sum(-1, keepdim=True)).nan_to_num()
-    apart = (handed - times * read).norm(dim=-1, keepdim=True) > tolerance * handed.norm(dim=-1, keepdim=True)
+    times = (
+        (handed * read).sum(-1, keepdim=True) / read.square().sum(-1, keepdim=True)
+    ).nan_to_num()
+    apart = (handed - times * read).norm(dim=-1, keepdim=True) > tolerance * handed.norm(
+        dim=-1, keepdim=True
+    )
     return times.masked_fill(apart, torch.nan)
 
 
@@ -265,7 +275,8 @@ class FirstToken:
         return 0.0
 
 
-SHORT = 0.8  # a value vector is clearly shorter if its length is at most this part of the others' mean
+# a value vector is clearly shorter if its length is at most this part of the others' mean
+SHORT = 0.8
 SINK = 0.3  # attention is clearly more than even if `_lift` gives at least this
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-THERE = 0.5  # an induction score from which on a head is one: half of its attention goes where it should
+# an induction score from which on a head is one: half of its attention goes where it should
+THERE = 0.5
 NOT_YET = 0.1  # and below which there is none
 
 

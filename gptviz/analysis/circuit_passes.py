@@ -46,7 +46,9 @@ def edits_of(
         muted_heads = [h for h in range(lm.config.n_heads) if (b, h) not in heads]
         if muted_heads:
             edits.append(
-                Edit("z", b, baseline, None if len(muted_heads) == lm.config.n_heads else muted_heads)
+                Edit(
+                    "z", b, baseline, None if len(muted_heads) == lm.config.n_heads else muted_heads
+                )
             )
         if not feed_forwards:
             edits.append(Edit("mlp_out", b, baseline))
@@ -86,7 +88,8 @@ class Passes:
             self.ids = ids
         else:
             self.ids = ids[: self.at + 1]
-        self._into = trace["resid_pre"][:, : len(self.ids)]  # (L, T, D): each block's input, with all heads
+        # (L, T, D): each block's input, with all heads
+        self._into = trace["resid_pre"][:, : len(self.ids)]
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 
     def of(self, circuits: Sequence[Heads], progress: Progress = ignore_progress) -> Values:
@@ -97,7 +100,9 @@ class Passes:
             progress(len(results), len(circuits))
         return results
 
-    def with_each(self, circuit: Heads, changed: Sequence[Head]) -> Iterator[tuple[list[Head], Values]]:
+    def with_each(
+        self, circuit: Heads, changed: Sequence[Head]
+    ) -> Iterator[tuple[list[Head], Values]]:
         """F of the circuit with one of the heads in `changed` added, or removed if it is in it, for each.
 
         Yields batches of heads of one block with F for each; the passes begin at that block.
@@ -124,7 +129,9 @@ class Passes:
         self._ready |= zip(new, ready(self.lm, new), strict=True)
         return [self._ready[edit] for edit in edits]
 
-    def _batches(self, circuits: Sequence[Heads], block: int, stream: torch.Tensor) -> Iterator[Values]:
+    def _batches(
+        self, circuits: Sequence[Heads], block: int, stream: torch.Tensor
+    ) -> Iterator[Values]:
         """Yield F of the circuits, (B,) per batch; the passes begin at `block` with its input, (T, D)."""
         for finals in variants(self.lm, stream, block, list(map(self._edits, circuits)), self.at):
             yield self._measure(logits_of(self.lm.model, finals))  # (B, D) -> (B, V)

@@ -38,9 +38,11 @@ from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
 
 WAYS = ("remove", "add")  # start with all heads and remove some, or with none and add some
-WITHIN = 0.1  # the share of |F(M) - F(nobody)| by which a circuit that keeps the prediction may differ from M
+# the share of |F(M) - F(nobody)| by which a circuit that keeps the prediction may differ from M
+WITHIN = 0.1
 ROUNDING = 1e-6  # the F of two passes of one circuit may differ by this much
-WHOLE_SUBSETS = 6  # up to this number of heads, completeness is measured with all subsets (64 for 6 heads)
+# up to this number of heads, completeness is measured with all subsets (64 for 6 heads)
+WHOLE_SUBSETS = 6
 SOME_SUBSETS = 24  # for larger circuits: the number of random subsets
 
 GRAMMAR = "block.head+block.head, such as 4.3+5.0"
@@ -101,7 +103,9 @@ def circuit(
     most that there can be; an exception that it raises stops the search. Raises ValueError as `knock_out`
     does, for an unknown way, and unless `within` is between 0 and 1.
     """
-    return search(Passes(lm, text, target, baseline, feed_forwards, position), way, within, progress)
+    return search(
+        Passes(lm, text, target, baseline, feed_forwards, position), way, within, progress
+    )
 
 
 def allowed(whole: float, empty: float, within: float = WITHIN) -> float:
@@ -110,7 +114,10 @@ def allowed(whole: float, empty: float, within: float = WITHIN) -> float:
 
 
 def search(
-    passes: Passes, way: str = "remove", within: float = WITHIN, progress: Progress = ignore_progress
+    passes: Passes,
+    way: str = "remove",
+    within: float = WITHIN,
+    progress: Progress = ignore_progress,
 ) -> Circuit:
     """`circuit` for the `Passes` of a text."""
     one_of("way", way, WAYS)
@@ -145,8 +152,12 @@ def search(
         if way == "remove" and gaps[-1] > max(enough, gaps[-2]):
             break
     # the step with the fewest heads that is close enough, or if there is none, the closest one
-    chosen = min(range(len(steps)), key=lambda i: (0, steps[i][0]) if gaps[i] <= enough else (1, gaps[i]))
-    return Circuit(stages[chosen], model_value, steps[chosen][2], empty, enough, _table(steps), stages)
+    chosen = min(
+        range(len(steps)), key=lambda i: (0, steps[i][0]) if gaps[i] <= enough else (1, gaps[i])
+    )
+    return Circuit(
+        stages[chosen], model_value, steps[chosen][2], empty, enough, _table(steps), stages
+    )
 
 
 @undisturbed
@@ -170,10 +181,14 @@ def three_values(
     return passes.whole, *(circuit_values or [passes.whole]), empty
 
 
-def in_order(passes: Passes, heads: Sequence[Head], progress: Progress = ignore_progress) -> pd.DataFrame:
+def in_order(
+    passes: Passes, heads: Sequence[Head], progress: Progress = ignore_progress
+) -> pd.DataFrame:
     """A table of steps, as in `Circuit`, in which these heads are added in this order."""
     values = passes.of([heads[:size] for size in range(len(heads) + 1)], progress).tolist()
-    return _table([(size, heads[size - 1] if size else None, value) for size, value in enumerate(values)])
+    return _table(
+        [(size, heads[size - 1] if size else None, value) for size, value in enumerate(values)]
+    )
 
 
 def random_order(lm: LanguageModel, seed: int = 0) -> list[Head]:
@@ -192,7 +207,9 @@ def _table(steps: Sequence[tuple[int, Head | None, float]]) -> pd.DataFrame:
 # ---- what a circuit is worth ----
 
 
-def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = ignore_progress) -> pd.DataFrame:
+def score(
+    passes: Passes, heads: Heads, seed: int = 0, progress: Progress = ignore_progress
+) -> pd.DataFrame:
     """Measure completeness: F of the circuit and of the model, both without K, for sets K of its heads.
 
     Columns: K (the text form of `written`), size, circuit, model, and gap, the absolute difference of the
@@ -205,8 +222,11 @@ def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = igno
     members = set(heads)
     everyone = set(all_heads(passes.lm))
     model_passes = copy(passes)
-    model_passes.feed_forwards = True  # the model keeps its feed-forwards, even if the circuit does not
-    circuits = passes.of([members - set(k) for k in sets], lambda done, total: progress(done, 2 * total))
+    # the model keeps its feed-forwards, even if the circuit does not
+    model_passes.feed_forwards = True
+    circuits = passes.of(
+        [members - set(k) for k in sets], lambda done, total: progress(done, 2 * total)
+    )
     models = model_passes.of(
         [everyone - set(k) for k in sets], lambda done, total: progress(total + done, 2 * total)
     )
@@ -217,10 +237,16 @@ def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = igno
 def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]], bool]:
     """Subsets of a circuit's heads, the empty one first, and whether these are all its subsets."""
     if len(heads) <= WHOLE_SUBSETS:
-        return [k for size in range(len(heads) + 1) for k in itertools.combinations(heads, size)], True
+        return [
+            k for size in range(len(heads) + 1) for k in itertools.combinations(heads, size)
+        ], True
     chosen = np.random.default_rng(seed).random((SOME_SUBSETS, len(heads))) < 0.5
-    random_sets = [tuple(head for head, drawn in zip(heads, row, strict=True) if drawn) for row in chosen]
-    return list(dict.fromkeys([(), *((head,) for head in heads), tuple(heads), *random_sets])), False
+    random_sets = [
+        tuple(head for head, drawn in zip(heads, row, strict=True) if drawn) for row in chosen
+    ]
+    return list(
+        dict.fromkeys([(), *((head,) for head in heads), tuple(heads), *random_sets])
+    ), False
 
 
 @undisturbed
@@ -238,7 +264,9 @@ def brings(
 
     All other heads stay as they are in the circuit. `Passes` says what F is, and explains the parameters.
     """
-    return each_brings(Passes(lm, text, target, baseline, feed_forwards, position), heads, progress)[0]
+    return each_brings(
+        Passes(lm, text, target, baseline, feed_forwards, position), heads, progress
+    )[0]
 
 
 def each_brings(

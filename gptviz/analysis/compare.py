@@ -116,7 +116,9 @@ def heads_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
 
 def block_apart(left: torch.Tensor, right: torch.Tensor, pairs: Alignment) -> torch.Tensor:
     """(H,): one block of `heads_apart`."""
-    return total_variation(grouped(left, pairs.left), grouped(right, pairs.right))[:, 1:].mean(dim=-1)
+    return total_variation(grouped(left, pairs.left), grouped(right, pairs.right))[:, 1:].mean(
+        dim=-1
+    )
 
 
 @reads(lambda lm, pairs: ("resid_pre", ("resid_post", lm.config.n_layers - 1)))
@@ -131,7 +133,10 @@ def streams_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
     last = left.config.n_layers - 1
     sites = [*(("resid_pre", b) for b in range(last + 1)), ("resid_post", last)]
     rows = [
-        1 - F.cosine_similarity(left[key][pairs.left].double(), right[key][pairs.right].double(), dim=-1)
+        1
+        - F.cosine_similarity(
+            left[key][pairs.left].double(), right[key][pairs.right].double(), dim=-1
+        )
         for key in sites
     ]  # (P,) each
     return torch.stack(rows).clamp(min=0)  # (L + 1, P); below 0 is only rounding
@@ -150,7 +155,11 @@ def _check_shapes(left: Trace, right: Trace, what: str, *sizes: str) -> None:
 
 
 def next_tokens(
-    left: torch.Tensor, right: torch.Tensor, left_tokenizer: Encoding, right_tokenizer: Encoding, k: int = 6
+    left: torch.Tensor,
+    right: torch.Tensor,
+    left_tokenizer: Encoding,
+    right_tokenizer: Encoding,
+    k: int = 6,
 ) -> pd.DataFrame:
     """The `k` most probable next tokens of either side, in both: a row a token, by the larger probability.
 
@@ -165,16 +174,26 @@ def next_tokens(
     if one_vocabulary:
         ids: list[tuple[int | None, int | None]] = [(i, i) for i in best_left + best_right]
     else:
-        ids = [(i, _find(named_bytes(left_tokenizer, i), right_tokenizer, len(right))) for i in best_left]
-        ids += [(_find(named_bytes(right_tokenizer, j), left_tokenizer, len(left)), j) for j in best_right]
+        ids = [
+            (i, _find(named_bytes(left_tokenizer, i), right_tokenizer, len(right)))
+            for i in best_left
+        ]
+        ids += [
+            (_find(named_bytes(right_tokenizer, j), left_tokenizer, len(left)), j)
+            for j in best_right
+        ]
     table = pd.DataFrame(
         [(*_numbers(p, i), *_numbers(q, j)) for i, j in dict.fromkeys(ids)],
         columns=["left_id", "left", "left_rank", "right_id", "right", "right_rank"],
     ).astype({"left_id": "Int64", "left_rank": "Int64", "right_id": "Int64", "right_rank": "Int64"})
     if one_vocabulary:
-        table = table.assign(kl_bits_left_right=kl_bits(left, right), kl_bits_right_left=kl_bits(right, left))
+        table = table.assign(
+            kl_bits_left_right=kl_bits(left, right), kl_bits_right_left=kl_bits(right, left)
+        )
     larger = table[["left", "right"]].max(axis=1)
-    return table.loc[larger.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+    return table.loc[larger.sort_values(ascending=False, kind="stable").index].reset_index(
+        drop=True
+    )
 
 
 def _find(raw: bytes, tokenizer: Encoding, size: int) -> int | None:

@@ -108,7 +108,8 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, flo
             tokens += chunk.sum(dim=0)
             heads += outputs.sum(dim=0)
         yield []
-    out = out - torch.outer(tokens, heads / len(unembedding))  # E^T U: a logit alone supports nothing
+    # E^T U: a logit alone supports nothing
+    out = out - torch.outer(tokens, heads / len(unembedding))
     ids = torch.tensor(sampled(lm), device=embedding.device)
     with forward.running(model):
         position = min(ALONE_AT, lm.config.context_length - 1)
@@ -127,7 +128,8 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, flo
                 continue
             with forward.running(model):
                 value = block.att.W_value(block.norm1(stream))[:, head_slice]  # (n, d)
-                written = model.final_norm(value @ block.att.out_proj.weight[:, head_slice].T)  # (n, D)
+                # (n, D)
+                written = model.final_norm(value @ block.att.out_proj.weight[:, head_slice].T)
                 logits = kernels.linear(written, model.out_head.weight)  # (n, V)
                 above = (logits > logits.gather(1, ids[:, None])).sum(dim=1)
             yield [(b, h, *scores, float((above < TOP).float().mean()))]
@@ -140,7 +142,9 @@ def _eigenvalues(
     d = lm.config.head_dim
     first = double(block.norm1.scale)
     last = double(lm.model.final_norm.scale)
-    w_q, w_k, w_v = (double(getattr(block.att, f"W_{name}").weight) for name in ("query", "key", "value"))
+    w_q, w_k, w_v = (
+        double(getattr(block.att, f"W_{name}").weight) for name in ("query", "key", "value")
+    )
     w_o = double(block.att.out_proj.weight)
     reads = first[:, None] * _centred(out * last)  # (D, D): n1 P (E^T U) n2 P
     meets = first[:, None] * _centred(like) * first

@@ -69,7 +69,12 @@ def counterpart(
         texts = dict(_changed(lm, trace["final"], ids, places, special_tokens))
         logits = _logits(lm, trace, texts, index)  # (n, V)
         top = logits.argmax(dim=-1)  # (n,)
-        moved = before[first] - before[top] - logits[:, first] + logits.take_along_dim(top[:, None], 1)[:, 0]
+        moved = (
+            before[first]
+            - before[top]
+            - logits[:, first]
+            + logits.take_along_dim(top[:, None], 1)[:, 0]
+        )
         moved[top == first] = -torch.inf
         if (top != first).any():
             place = list(texts)[int(moved.argmax())]
@@ -87,7 +92,8 @@ def _changed(
     for place, row in zip(places, scores, strict=True):
         if not place:
             table = lm.model.tok_emb.weight.detach()  # (V, D)
-            row = kernels.linear(table[ids[0]], table) / table.norm(dim=-1)  # (V,): the order of the cosines
+            # (V,): the order of the cosines
+            row = kernels.linear(table[ids[0]], table) / table.norm(dim=-1)
         for token in row.float().topk(min(INSTEAD, len(row))).indices.tolist():
             changed = [*ids[:place], token, *ids[place + 1 :]]
             is_other = token != ids[place] and has_token(lm.tokenizer, token)
@@ -96,7 +102,9 @@ def _changed(
                 break
 
 
-def _logits(lm: LanguageModel, trace: Trace, texts: dict[int, list[int]], index: int) -> torch.Tensor:
+def _logits(
+    lm: LanguageModel, trace: Trace, texts: dict[int, list[int]], index: int
+) -> torch.Tensor:
     """The logits at `index` of each text, (n, V); a text is that of `trace` up to its key, the changed place.
 
     In batches, from the first place on that is another; with the model's own edits a pass each.

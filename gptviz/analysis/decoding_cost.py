@@ -36,7 +36,8 @@ def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
     width = config.emb_dim
     layers = config.n_layers
     projections = 4 * new * width**2  # W_query, W_key, W_value and out_proj (D, D), each token
-    attention = 2 * new * (past + new) * width  # each token with each: query times key, weight times value
+    # each token with each: query times key, weight times value
+    attention = 2 * new * (past + new) * width
     feed_forward = 8 * new * width**2  # (D, 4D) and (4D, D), each token
     return layers * (projections + attention + feed_forward) + logits * width * config.vocab_size
 
@@ -54,7 +55,9 @@ def steps(
     of a model with edits that depend on the whole text (`LanguageModel.is_causal`) nothing ever is.
     """
     if prompt < 1 or written < 0:
-        raise ValueError(f"prompt is {prompt}, written {written}; there is at least one token to write after")
+        raise ValueError(
+            f"prompt is {prompt}, written {written}; there is at least one token to write after"
+        )
     rows = []
     for step in range(1, written + 1):
         known = prompt + step - 1
@@ -63,11 +66,20 @@ def steps(
         if cache and step > 1 and known <= config.context_length:
             cached = known - 1
         with_cache, without_cache, all_logits = (
-            work(config, *counts) for counts in ((tokens - cached, cached), (tokens,), (tokens, 0, tokens))
+            work(config, *counts)
+            for counts in ((tokens - cached, cached), (tokens,), (tokens, 0, tokens))
         )
         cache_bytes = past_bytes(config, tokens if cache else 0, bytes_a_number=number_bytes)
         rows.append((step, tokens, cached, with_cache, without_cache, all_logits, cache_bytes))
-    columns = ["step", "tokens", "cached", "with_cache", "without_cache", "all_logits", "cache_bytes"]
+    columns = [
+        "step",
+        "tokens",
+        "cached",
+        "with_cache",
+        "without_cache",
+        "all_logits",
+        "cache_bytes",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 

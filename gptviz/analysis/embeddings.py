@@ -60,7 +60,9 @@ def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """
     parts = embedding_rows(lm, t).astype(np.float64)
     norms = np.linalg.norm(parts, axis=-1)  # (3, T)
-    table = pd.DataFrame([(token.position, token.shown) for token in t.tokens], columns=["position", "token"])
+    table = pd.DataFrame(
+        [(token.position, token.shown) for token in t.tokens], columns=["position", "token"]
+    )
     lengths = {f"{part}_norm": norms[i] for i, part in enumerate(PARTS)}
     return table.assign(**lengths, cosine=cosine(parts[0], parts[1]))
 
@@ -93,7 +95,9 @@ def shared_scale(values: NDArray[np.floating], share: float = 0.98) -> Scale:
     return Scale(limit or 1.0, largest, int((magnitudes > limit).sum()), magnitudes.size)
 
 
-def nearest_tokens(matrix: Tensor, token_id: int, k: int = 10, measure: Measure = "cosine") -> pd.DataFrame:
+def nearest_tokens(
+    matrix: Tensor, token_id: int, k: int = 10, measure: Measure = "cosine"
+) -> pd.DataFrame:
     """The k other rows of a (V, D) embedding matrix that are most like row `token_id`, best first.
 
     Columns: rank (from 1), id, cosine, dot; ordered by `measure`, the lower id first among equals. A row
@@ -165,14 +169,17 @@ def best_by_chance(rows: int, dimensions: int) -> float:
     """
     angles = np.linspace(0, np.pi / 2, 10_001)
     density = np.sin(angles) ** max(dimensions - 2, 0)
-    nearer = np.cumsum(density) / (2 * density.sum())  # the share of random rows at this angle or less
+    # the share of random rows at this angle or less
+    nearer = np.cumsum(density) / (2 * density.sum())
     return float(np.cos(np.interp(1 - 0.5 ** (1 / max(rows, 1)), nearer, angles)))
 
 
 def same_token_elsewhere(tokens: Sequence[Token], position: int) -> list[int]:
     """The other positions of the prompt at which the token of `position` stands."""
     token_id = tokens[position].id
-    return [other.position for other in tokens if other.id == token_id and other.position != position]
+    return [
+        other.position for other in tokens if other.id == token_id and other.position != position
+    ]
 
 
 def row_table(parts: Rows, position: int) -> pd.DataFrame:
@@ -202,7 +209,10 @@ def addition(parts: Rows, position: int, dimension: int) -> Addition:
     Raises ValueError for a position or a dimension that does not exist.
     """
     _, tokens, dimensions = parts.shape
-    cell = check_below("position", position, tokens), check_below("dimension", dimension, dimensions)
+    cell = (
+        check_below("position", position, tokens),
+        check_below("dimension", dimension, dimensions),
+    )
     token, place, total = (float(value) for value in parts[:, *cell])
     return Addition(token, place, total, _decimals_that_add_up(token, place, total))
 

@@ -35,7 +35,8 @@ Floats = NDArray[np.float64]
 
 SITES = ("resid_mid", "mlp_pre", "mlp_act", "mlp_out")
 
-ROUNDING = 0.01  # by how much the sum of shares may differ from 1: a pass in bfloat16 rounds to three digits
+# by how much the sum of shares may differ from 1: a pass in bfloat16 rounds to three digits
+ROUNDING = 0.01
 # An edit has replaced the output if it differs from the sum of all writes by more than this part of its
 # largest number; rounding alone, even in bfloat16, makes a smaller difference.
 REPLACED = 0.1
@@ -63,7 +64,8 @@ class Units:
     shares: Floats  # (U,) with `bias_share` they sum to 1
     bias_share: float
     quiet: float  # the size of the sum of the writes of all units that do not fire
-    difference: float  # the largest |sum of all writes + bias - written|: rounding, if there is no edit
+    # the largest |sum of all writes + bias - written|: rounding, if there is no edit
+    difference: float
 
     @property
     def fires(self) -> NDArray[np.bool_]:
@@ -103,7 +105,9 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
 
     In a trace with edits, the writes may not sum to the output: see `Units.difference`.
     """
-    before, after, written = (t[site, block][position].numpy().astype(np.float64) for site in SITES[1:])
+    before, after, written = (
+        t[site, block][position].numpy().astype(np.float64) for site in SITES[1:]
+    )
     second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     matrix = _numbers(second.weight)  # (D, U): a column for each unit
     if second.bias is None:
@@ -136,7 +140,12 @@ def unit_table(found: Units) -> pd.DataFrame:
     Columns: unit, before, after, fires, column, writes, share. They are the fields of `Units`.
     """
     order = found.largest(len(found.writes))
-    columns = {"before": found.before, "after": found.after, "fires": found.fires, "column": found.columns}
+    columns = {
+        "before": found.before,
+        "after": found.after,
+        "fires": found.fires,
+        "column": found.columns,
+    }
     columns |= {"writes": found.writes, "share": found.shares}
     return pd.DataFrame({"unit": order} | {name: values[order] for name, values in columns.items()})
 
@@ -195,7 +204,9 @@ class Curve:
 
 
 @undisturbed
-def activation_curve(model: GPTModel, block: int, low: float, high: float, points: int = 200) -> Curve:
+def activation_curve(
+    model: GPTModel, block: int, low: float, high: float, points: int = 200
+) -> Curve:
     """The block's activation from `low` to `high`, with more points around 0, where it differs from ReLU."""
     layer = model.get_submodule(f"trf_blocks.{block}.ff.layers.1")
     # (P,), P up to 2 * points

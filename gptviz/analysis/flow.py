@@ -48,7 +48,9 @@ def proximity(parts: Tensor, whole: Tensor) -> Tensor:
 
 
 @of_model
-def into_attention(trace: Trace, model: GPTModel, block: int, positions: Tensor) -> tuple[Tensor, Tensor]:
+def into_attention(
+    trace: Trace, model: GPTModel, block: int, positions: Tensor
+) -> tuple[Tensor, Tensor]:
     """The shares of the stream after attention at some positions, (R, H, n) by head and token, and the
     shortcut's (R,): together 1 a row. n goes up to the last of the positions."""
     weights = rows_of_attention(trace, block, positions)  # (H, R, n)
@@ -88,7 +90,8 @@ def renormalized(parts: Tensor, stays: Tensor, threshold: float) -> tuple[Tensor
     """
     parts = parts * (parts > threshold)
     stays = stays * (stays > threshold)
-    total = parts.reshape(len(parts), -1).sum(dim=1) + stays  # (R, ...) -> (R, numbers of a row) -> (R,)
+    # (R, ...) -> (R, numbers of a row) -> (R,)
+    total = parts.reshape(len(parts), -1).sum(dim=1) + stays
     total = torch.where(total > 0, total, 1)
     # (R,) -> (R, 1, ...), as many dimensions as `parts` has
     return parts / total.view(-1, *[1] * (parts.dim() - 1)), stays / total
@@ -166,7 +169,9 @@ def contribution_graph(
                     for via, share, *best in edges_in
                     if share > 0
                 ]
-                follow[source] = max(reached[target] * together[source].item(), follow.get(source, 0.0))
+                follow[source] = max(
+                    reached[target] * together[source].item(), follow.get(source, 0.0)
+                )
         followed = sorted(follow, key=lambda p: -follow[p])[:most]
         if block:
             left_out += len(follow) - len(followed)
@@ -174,7 +179,9 @@ def contribution_graph(
         if not reached:  # each of what came into it is too small a share
             break
     table = pd.DataFrame(edges, columns=list(COLUMNS))
-    return ContributionGraph(table.astype({"head": "Int64", "head_contribution": "float64"}), left_out)
+    return ContributionGraph(
+        table.astype({"head": "Int64", "head_contribution": "float64"}), left_out
+    )
 
 
 @reads(*SITES, edited_weights)
@@ -191,7 +198,9 @@ def token_flow(
     n = t.place_of(position) + 1
     config = lm.config
     if most is None:
-        most = max(MOST_ROWS, MOST_NUMBERS // (config.n_layers * n * config.n_heads * config.emb_dim))
+        most = max(
+            MOST_ROWS, MOST_NUMBERS // (config.n_layers * n * config.n_heads * config.emb_dim)
+        )
     row = torch.eye(n)[-1]
     rows = [row]
     followed = 1.0

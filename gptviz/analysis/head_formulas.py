@@ -178,7 +178,9 @@ def induction_score(attn: torch.Tensor, period: int) -> torch.Tensor:
     """
     n_tokens = side_of(attn)
     if not 2 <= period < n_tokens:
-        raise ValueError(f"period is {period}; for {n_tokens} tokens it must be from 2 to {n_tokens - 1}")
+        raise ValueError(
+            f"period is {period}; for {n_tokens} tokens it must be from 2 to {n_tokens - 1}"
+        )
     twice = min(2 * period, n_tokens)
     keys = after_same([i % period for i in range(twice)])
     return shares(attn[..., :twice, :twice], keys[..., None])[..., 0]
@@ -187,5 +189,7 @@ def induction_score(attn: torch.Tensor, period: int) -> torch.Tensor:
 def side_of(attn: torch.Tensor) -> int:
     """T of (..., T, T), or a ValueError."""
     if attn.ndim < 2 or attn.shape[-1] != attn.shape[-2] or attn.shape[-1] < 1:
-        raise ValueError(f"attention weights are (..., T, T), T at least 1; got {tuple(attn.shape)}")
+        raise ValueError(
+            f"attention weights are (..., T, T), T at least 1; got {tuple(attn.shape)}"
+        )
     return int(attn.shape[-1])

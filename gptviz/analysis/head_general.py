@@ -87,9 +87,16 @@ def general(lm: LanguageModel, progress: Progress = ignore_progress, disk: bool 
     sampled = _Means.of(
         lm, [window.ids for window in sample], lambda done: progress(len(texts) + done, total)
     )
-    weights = copying_scores(lm, lambda done, steps: progress(work + (total - work) * done // steps, total))
+    weights = copying_scores(
+        lm, lambda done, steps: progress(work + (total - work) * done // steps, total)
+    )
     table = _table(lm, repeated, sampled).merge(weights, on=["block", "head"])
-    counts = (len(texts), sum(map(len, texts)), len(sample), sum(len(window.ids) for window in sample))
+    counts = (
+        len(texts),
+        sum(map(len, texts)),
+        len(sample),
+        sum(len(window.ids) for window in sample),
+    )
     measured = General(table, *counts, key=key)
     if disk and key is not None:
         disk_cache.write(key, to_json(measured))
@@ -111,7 +118,9 @@ def sample_windows(lm: LanguageModel) -> list[Window]:
 
 
 @undisturbed
-def random_repeats(lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0) -> list[tuple[int, ...]]:
+def random_repeats(
+    lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0
+) -> list[tuple[int, ...]]:
     """Token ids, as many sequences as asked for; none where the context is shorter than `SHORTEST`.
 
     Olsson et al., In-context Learning and Induction Heads, 2022. Where the passage stands, how long it is,
@@ -146,10 +155,14 @@ def kept_under(lm: LanguageModel, *parts: object) -> str | None:
     if any(edit.named is None for edit in lm.edits):
         return None
     written = [str(edit) for edit in lm.edits]
-    return disk_cache.fingerprint([disk_cache.weights_hash(lm.model), lm.config, lm.dtype, written, *parts])
+    return disk_cache.fingerprint(
+        [disk_cache.weights_hash(lm.model), lm.config, lm.dtype, written, *parts]
+    )
 
 
-def _name(lm: LanguageModel, texts: Sequence[tuple[int, ...]], sample: Sequence[Window]) -> str | None:
+def _name(
+    lm: LanguageModel, texts: Sequence[tuple[int, ...]], sample: Sequence[Window]
+) -> str | None:
     return kept_under(lm, "general", VERSION, texts, [window.ids for window in sample])
 
 
@@ -186,7 +199,9 @@ class _Means:
     writes: torch.Tensor
 
     @classmethod
-    def of(cls, lm: LanguageModel, texts: Sequence[Sequence[int]], told: Callable[[int], object]) -> "_Means":
+    def of(
+        cls, lm: LanguageModel, texts: Sequence[Sequence[int]], told: Callable[[int], object]
+    ) -> "_Means":
         """One pass per text; `told` how many are done after each."""
         heads = lm.config.n_layers, lm.config.n_heads
         sums = torch.zeros(*heads, COLUMNS)
@@ -210,7 +225,8 @@ class _Means:
             )  # L of (H, C) -> (L, H, C)
             even += torch.nan_to_num(targets.even) * of_text
             asked += of_text
-            by_distance[..., : len(ids)] += torch.stack(trace.reduced(DISTANCES))  # L of (H, T) -> (L, H, T)
+            # L of (H, T) -> (L, H, T)
+            by_distance[..., : len(ids)] += torch.stack(trace.reduced(DISTANCES))
             writes += mean_writes(trace, lm.model) * len(ids)
             told(number)
         return cls(sums / asked, even / asked, by_distance, writes / tokens)  # 0 / 0 is NaN
@@ -237,7 +253,9 @@ def _table(lm: LanguageModel, repeated: _Means, sampled: _Means) -> pd.DataFrame
         rest = rests[role]
         total = mass.sum() or math.nan  # 0: of a head that never looks at anything but token 0
         elsewhere = {f"{name}_random": repeated.own[b, h, SHARES.index(name)] for name in ON_BOTH}
-        elsewhere |= {f"{name}_sample": sampled.own[b, h, SHARES.index(name)] for name in ON_REPEATS}
+        elsewhere |= {
+            f"{name}_sample": sampled.own[b, h, SHARES.index(name)] for name in ON_REPEATS
+        }
         rows.append(
             {"block": b, "head": h, "role": role, "share": share, "rest": rest}
             | {"share_of_rest": share / (1 - rest)}
@@ -283,7 +301,9 @@ class Measure:
 
 def _share(column: str, role: str, suffix: str) -> Measure:
     role_words = ROLES[role]
-    return Measure(column, role_words.label + suffix, "", SHARE + role_words.keys, role_words.source)
+    return Measure(
+        column, role_words.label + suffix, "", SHARE + role_words.keys, role_words.source
+    )
 
 
 _HEAD = "Elhage et al., A Mathematical Framework for Transformer Circuits, 2021"

@@ -104,7 +104,9 @@ def roles(trace: Trace) -> list[list[HeadRole]]:
 
 def roles_of(scores: Sequence[torch.Tensor], targets: Targets) -> list[list[HeadRole]]:
     """`roles` from each block's `block_scores`."""
-    return [[_role(row, targets, b, h) for h, row in enumerate(block)] for b, block in enumerate(scores)]
+    return [
+        [_role(row, targets, b, h) for h, row in enumerate(block)] for b, block in enumerate(scores)
+    ]
 
 
 def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> HeadRole:
@@ -114,7 +116,9 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
         return HeadRole(block, head, "alone", {"alone": 1.0}, {"alone": (0,)}, None, 1.0)
     measured = scores.tolist()
     even = targets.even.tolist()
-    shares = {name: None if math.isnan(measured[i]) else measured[i] for i, name in enumerate(SHARES)}
+    shares = {
+        name: None if math.isnan(measured[i]) else measured[i] for i, name in enumerate(SHARES)
+    }
     rows = dict(targets.rows) | dict.fromkeys(NO_HABIT, targets.rows["first"])
     rests = rests_of(measured)
     lifts = lifts_of(measured, even)
@@ -130,12 +134,15 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
         shares["favourite"] = measured[FAVOURITE_SHARE]
         rows["favourite"] = tuple(range(favourite + 1, n_tokens))
         rests["favourite"] = measured[FAVOURITE_REST]
-        alike = float(even_means(n_tokens)[favourite])  # of an even head, to this key and to token 0
+        # of an even head, to this key and to token 0
+        alike = float(even_means(n_tokens)[favourite])
         lifts["favourite"] = _lift(measured[FAVOURITE_SHARE], rests["favourite"], alike, alike)
     kind = "nothing"
     if any(shares.values()):
         kind = kind_of(lifts, rests["mixed"], measured[ENTROPY] / even[ENTROPY])
-    return HeadRole(block, head, kind, shares, rows, favourite, math.exp(measured[ENTROPY]), rests[kind])
+    return HeadRole(
+        block, head, kind, shares, rows, favourite, math.exp(measured[ENTROPY]), rests[kind]
+    )
 
 
 def rests_of(own: Sequence[float]) -> dict[str, float]:
@@ -143,7 +150,9 @@ def rests_of(own: Sequence[float]) -> dict[str, float]:
 
     From a row of `block_scores`; not a number where there is none.
     """
-    return dict(zip(SHARES, own[RESTS:], strict=False)) | dict.fromkeys(NO_HABIT, own[SHARES.index("first")])
+    return dict(zip(SHARES, own[RESTS:], strict=False)) | dict.fromkeys(
+        NO_HABIT, own[SHARES.index("first")]
+    )
 
 
 def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:

@@ -46,7 +46,9 @@ class HeadScores:
     @classmethod
     def of(cls, tokens: Sequence[Token]) -> "HeadScores":
         """The scores of a text. Tokens are the same where their ids are, whatever they look like."""
-        return cls(tuple(token.id for token in tokens), tuple(is_mark(token.raw) for token in tokens))
+        return cls(
+            tuple(token.id for token in tokens), tuple(is_mark(token.raw) for token in tokens)
+        )
 
     @property
     def targets(self) -> Targets:
@@ -61,7 +63,10 @@ class HeadScores:
 def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
     n_tokens = len(ids)
     keys = role_keys(ids, marks)
-    rows = {name: tuple(keys[..., i].any(dim=-1).nonzero()[:, 0].tolist()) for i, name in enumerate(SHARES)}
+    rows = {
+        name: tuple(keys[..., i].any(dim=-1).nonzero()[:, 0].tolist())
+        for i, name in enumerate(SHARES)
+    }
     even = torch.ones(n_tokens, n_tokens).tril() / torch.arange(1, n_tokens + 1)[:, None]  # (T, T)
     return Targets(keys, rows, block_scores(even[None], keys)[0])
 
@@ -92,7 +97,12 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     middle_columns = torch.stack([favourite, favourite_share, entropy], dim=-1)  # (H, 3)
     # (H, S), (H, 3), (H, S) and (H, 1) -> (H, COLUMNS), S the number of `SHARES`
     return torch.cat(
-        [shares(attn.float(), keys), middle_columns, rests(attn.float(), keys), favourite_rest[:, None]],
+        [
+            shares(attn.float(), keys),
+            middle_columns,
+            rests(attn.float(), keys),
+            favourite_rest[:, None],
+        ],
         dim=-1,
     )
 
@@ -103,7 +113,9 @@ def is_mark(raw: bytes) -> bool:
         text = raw.decode().strip()
     except UnicodeDecodeError:
         return False
-    return bool(text) and all(char in string.punctuation or category(char)[0] == "P" for char in text)
+    return bool(text) and all(
+        char in string.punctuation or category(char)[0] == "P" for char in text
+    )
 
 
 @worked_out_once(maxsize=2)  # every head of a text is compared with it
@@ -131,13 +143,19 @@ def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.T
     last = n_tokens - 1 - max(3, n_tokens // 4)  # the last key with enough queries after it
     if last < 1:
         return (torch.full((heads,), torch.nan),) * 3
-    sums = (attn.sum(dim=-2) - attn.diagonal(dim1=-2, dim2=-1)).float()  # (H, T): from later queries only
+    # (H, T): from later queries only
+    sums = (attn.sum(dim=-2) - attn.diagonal(dim1=-2, dim2=-1)).float()
     means = _after(sums)[:, 1 : last + 1]  # (H, last)
     even = even_means(n_tokens)[1 : last + 1]  # (last,)
     best = ((means - even) / (1 - even)).argmax(dim=-1)
     head_index = torch.arange(heads)
-    resting = attn[..., 0].float().flip(-1).cumsum(-1).flip(-1)  # (H, T): from this query and later ones
-    return (best + 1).float(), means[head_index, best], resting[head_index, best + 2] / (n_tokens - 2 - best)
+    # (H, T): from this query and later ones
+    resting = attn[..., 0].float().flip(-1).cumsum(-1).flip(-1)
+    return (
+        (best + 1).float(),
+        means[head_index, best],
+        resting[head_index, best + 2] / (n_tokens - 2 - best),
+    )
 
 
 def spans(positions: Sequence[int]) -> str:

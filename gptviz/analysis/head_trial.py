@@ -64,10 +64,12 @@ OTHERS = 5
 SHORTEST = 8  # tokens of a passage: below, there is hardly anything to predict
 SURE = 3.0  # standard errors from zero: then it is no accident of these passages
 KEPT = 0.5  # of what looking at all tokens alike costs, when a head looks only where its label says
-WORK = 2**32  # multiply-adds of a batch: about a tenth of a second, in which nobody else has the model
+# multiply-adds of a batch: about a tenth of a second, in which nobody else has the model
+WORK = 2**32
 
 TESTABLE = (*ON_REPEATS, *(name for name in SHARES if name not in ON_REPEATS))
-BASELINES = ("zero", "sample")  # what a head gives that is off: nothing, or its mean over the sample
+# what a head gives that is off: nothing, or its mean over the sample
+BASELINES = ("zero", "sample")
 VERDICTS = {"enough": "holds", "not enough": "withdrawn"}  # by reason; any other: "not shown"
 
 Claim = tuple[int, int, str]  # block, head, label
@@ -229,7 +231,8 @@ def passages_of(lm: LanguageModel) -> Pairs:
     books = [lm.encode(passage.text) for passage in long_passages()]
     per_book = -(-PASSAGES // len(books))
     pieces = [
-        [tuple(ids[i * n : (i + 1) * n]) for i in range(per_book) if len(ids) >= (i + 1) * n] for ids in books
+        [tuple(ids[i * n : (i + 1) * n]) for i in range(per_book) if len(ids) >= (i + 1) * n]
+        for ids in books
     ]
     pairs = [
         ((*piece, *piece), (*before, *piece))
@@ -238,12 +241,19 @@ def passages_of(lm: LanguageModel) -> Pairs:
         if max(*before, *piece) < lm.config.vocab_size
     ]
     if len(pairs) < 2:
-        raise ValueError(f"{lm.name} lacks the characters of the sample: its heads cannot be put to the test")
+        raise ValueError(
+            f"{lm.name} lacks the characters of the sample: its heads cannot be put to the test"
+        )
     return pairs[:PASSAGES]
 
 
 def _losses(
-    lm: LanguageModel, pairs: Pairs, block: int, heads: Sequence[int], label: str, progress: Progress
+    lm: LanguageModel,
+    pairs: Pairs,
+    block: int,
+    heads: Sequence[int],
+    label: str,
+    progress: Progress,
 ) -> NDArray[np.float64]:
     """(P, 2, 1 + C): of each text the model's own loss, with each head off by each baseline, and with the
     first one looking at all tokens alike, and where the label says.
@@ -317,7 +327,12 @@ def _reason(trial: Trial, baseline: str) -> str:
 
 
 def _batches(
-    lm: LanguageModel, ids: Sequence[int], block: int, head: int, mutings: Sequence[Edit], label: str
+    lm: LanguageModel,
+    ids: Sequence[int],
+    block: int,
+    head: int,
+    mutings: Sequence[Edit],
+    label: str,
 ) -> Iterator[list[float]]:
     """Yield nats per token of a text's second half but its first token, which nothing in its half announces.
 
@@ -330,7 +345,9 @@ def _batches(
     edits = [*mutings, *(Edit("z", block, z, [head]) for z in looks)]
     weights = 12 * (lm.config.n_layers - block) * lm.config.emb_dim**2
     most = WORK // (weights * len(ids))
-    for finals in variants(lm, trace["resid_pre", block], block, [[edit] for edit in edits], most=most):
+    for finals in variants(
+        lm, trace["resid_pre", block], block, [[edit] for edit in edits], most=most
+    ):
         yield _measured(lm, ids, finals)
 
 
@@ -338,10 +355,14 @@ def _measured(lm: LanguageModel, ids: Sequence[int], finals: torch.Tensor) -> li
     """(B, T, D) -> of each the mean over the predicted tokens of -ln of their probability."""
     half = len(ids) // 2
     wanted = torch.tensor(ids[half + 1 :])  # (n - 1,)
-    return [float(F.cross_entropy(logits_of(lm.model, final), wanted)) for final in finals[:, half:-1]]
+    return [
+        float(F.cross_entropy(logits_of(lm.model, final), wanted)) for final in finals[:, half:-1]
+    ]
 
 
-def _looks(lm: LanguageModel, trace: Trace, block: int, head: int, keys: torch.Tensor) -> torch.Tensor:
+def _looks(
+    lm: LanguageModel, trace: Trace, block: int, head: int, keys: torch.Tensor
+) -> torch.Tensor:
     """Return z (H, T, d) with the head looking evenly at these keys (T, T), then the model's own edits."""
     asked = keys.sum(dim=1, keepdim=True)  # (T, 1)
     attn = trace["attn", block][head]  # (T, T)

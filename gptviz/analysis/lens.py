@@ -38,7 +38,8 @@ from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
 
 TOP = 10  # the number of most probable tokens that are shown for a row and a position
-AT_ONCE = 2**19  # the number of logits that are computed at once: these fit into the processor's cache
+# the number of logits that are computed at once: these fit into the processor's cache
+AT_ONCE = 2**19
 # `top_ids` splits the logits into groups of this size. The k-th largest of the groups' maxima is at most the
 # k-th largest of all logits, so only logits that are no smaller need to be sorted.
 GROUP = 64
@@ -55,7 +56,8 @@ class Cells:
     ids: NDArray[np.int32]  # (..., k), the most probable first
     probabilities: NDArray[np.float32]  # (..., k)
     entropy: NDArray[np.float32]  # (...), bits
-    kl: NDArray[np.float32]  # (...), bits: KL(final || row), how far the row is from the model's own output
+    # (...), bits: KL(final || row), how far the row is from the model's own output
+    kl: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Followed:
     """The probabilities and ranks of n chosen tokens at every row, in the order in which they were given."""
 
     probabilities: NDArray[np.float32]  # (..., n), where ... is as in `Cells`
-    ranks: NDArray[np.int64]  # (..., n), from 1; of equally probable tokens the lower id comes first
+    # (..., n), from 1; of equally probable tokens the lower id comes first
+    ranks: NDArray[np.int64]
 
 
 def row_keys(config: GPTConfig) -> list[Key]:
@@ -75,7 +78,10 @@ def row_keys(config: GPTConfig) -> list[Key]:
 def row_names(config: GPTConfig) -> list[str]:
     """The names of the R rows: "embedding", "block 0 · attention", "block 0 · feed-forward", ..."""
     written = {"resid_mid": "attention", "resid_post": "feed-forward"}
-    return ["embedding", *(f"block {block} · {written[site]}" for site, block in row_keys(config)[1:])]
+    return [
+        "embedding",
+        *(f"block {block} · {written[site]}" for site, block in row_keys(config)[1:]),
+    ]
 
 
 @of_model
@@ -103,7 +109,9 @@ def cells(lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP) -> C
 
 
 @reads(*KEEP)
-def followed_cells(lm: LanguageModel, t: Trace, start: int, stop: int, ids: Sequence[int]) -> Followed:
+def followed_cells(
+    lm: LanguageModel, t: Trace, start: int, stop: int, ids: Sequence[int]
+) -> Followed:
     """The n tokens `ids` in every row, at the positions from `start` to before `stop`: (R, P, n)."""
     rows = [followed(logits, ids) for logits in _rows(t, lm.model, start, stop)]
     return Followed(*_by_row(rows, stop - start))
@@ -115,7 +123,8 @@ class Depths:
 
     logits: torch.Tensor  # (R, V), see `logit_lens`
     reading: Cells  # with the shapes (R,) and (R, k)
-    contenders: list[int]  # the ids in the top ten of some row, by the highest probability in any row
+    # the ids in the top ten of some row, by the highest probability in any row
+    contenders: list[int]
 
     @property
     def top(self) -> NDArray[np.int32]:
@@ -162,7 +171,9 @@ def followed(logits: torch.Tensor, ids: Sequence[int]) -> Followed:
     vocabulary = logits.shape[-1]
     wrong = [i for i in ids if not 0 <= i < vocabulary]
     if wrong:
-        raise ValueError(f"there is no token {wrong[0]}; the vocabulary has ids 0 to {vocabulary - 1}")
+        raise ValueError(
+            f"there is no token {wrong[0]}; the vocabulary has ids 0 to {vocabulary - 1}"
+        )
     values = logits.numpy()  # NumPy, since for so little work starting torch's threads takes longer
     ranks = np.empty((len(values), len(ids)), dtype=np.int64)
     for n, token in enumerate(ids):
@@ -181,9 +192,12 @@ def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
     """
     k = min(k, logits.shape[-1])
     grouped = logits
-    if k * GROUP <= logits.shape[-1]:  # takes half the time: topk on the maxima of groups, not on all logits
+    # takes half the time: topk on the maxima of groups, not on all logits
+    if k * GROUP <= logits.shape[-1]:
         # (N, groups * GROUP) -> (N, groups, GROUP) -> (N, groups)
-        grouped = logits[:, : logits.shape[-1] // GROUP * GROUP].unflatten(-1, (-1, GROUP)).amax(dim=-1)
+        grouped = (
+            logits[:, : logits.shape[-1] // GROUP * GROUP].unflatten(-1, (-1, GROUP)).amax(dim=-1)
+        )
     least = grouped.topk(k, dim=-1).values[:, -1:]  # (N, 1): each of the k largest is at least this
     row, token = (logits >= least).nonzero().numpy().T
     value = logits[row, token].numpy()
@@ -228,13 +242,18 @@ def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
 def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torch.Tensor]:
     """Yield the logits of n rows at a time, (n * P, V), and in the end the model's own output, (P, V)."""
     if not 0 <= start < stop <= len(trace):
-        raise ValueError(f"there are no positions {start} to {stop - 1}; they go from 0 to {len(trace) - 1}")
+        raise ValueError(
+            f"there are no positions {start} to {stop - 1}; they go from 0 to {len(trace) - 1}"
+        )
     keys = row_keys(trace.config)[:-1]
     rows_at_once = max(1, AT_ONCE // ((stop - start) * trace.config.vocab_size))
     for i in range(0, len(keys), rows_at_once):
         # n of (P, D) -> (n * P, D)
-        yield _read(torch.cat([trace[key][start:stop] for key in keys[i : i + rows_at_once]]), model)
-    yield logits_of(model, trace["final"][start:stop])  # from the pass itself, so with edits of `final`
+        yield _read(
+            torch.cat([trace[key][start:stop] for key in keys[i : i + rows_at_once]]), model
+        )
+    # from the pass itself, so with edits of `final`
+    yield logits_of(model, trace["final"][start:stop])
 
 
 def _by_row(readings: Sequence[Cells | Followed], positions: int) -> Iterator[Any]:

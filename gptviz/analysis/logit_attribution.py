@@ -98,7 +98,9 @@ def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
 
 
 @of_model
-def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1) -> torch.Tensor:
+def direct_effects(
+    trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1
+) -> torch.Tensor:
     """The effect of rows written into the stream (n, D) on every logit minus the mean of all: (n, V).
 
     For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
@@ -145,7 +147,9 @@ def attribution(
         if trf_block.att.out_proj.bias is not None:
             share = float(read.direction @ double(trf_block.att.out_proj.bias))
             rows.append(("attention bias", b, None, share))
-        rows.append(("feed-forward", b, None, float(read.direction @ trace["mlp_out", b][index].double())))
+        rows.append(
+            ("feed-forward", b, None, float(read.direction @ trace["mlp_out", b][index].double()))
+        )
     written = sum(row[3] for row in rows)
     if model.final_norm.shift is not None:
         rows.append(("final shift", None, None, read.constant))
@@ -169,7 +173,9 @@ def attributions(
     one it is what the model says first.
     """
     if is_many(text):
-        return averaged(over(attributions, lm, text, target, progress, position=position), ["contribution"])
+        return averaged(
+            over(attributions, lm, text, target, progress, position=position), ["contribution"]
+        )
     trace = lm.trace(text, keep=sites(lm.config))
     if target is None:
         aim: Any = int(trace.logits(position).argmax())
@@ -202,18 +208,24 @@ def source_tokens(
     """
     index = trace.place_of(position)
     direction = reader(trace, model, token, against, index).direction
-    contributions = torch.zeros(trace.config.n_layers, trace.config.n_heads, len(trace), dtype=torch.float64)
+    contributions = torch.zeros(
+        trace.config.n_layers, trace.config.n_heads, len(trace), dtype=torch.float64
+    )
     for block in range(trace.config.n_layers):
         contributions[block, :, : index + 1] = _given(trace, model, block, direction, index)
     return contributions
 
 
-def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, index: int) -> torch.Tensor:
+def _given(
+    trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, index: int
+) -> torch.Tensor:
     """What each token up to `index` gave through the heads of a block, (H, n): see `source_tokens`."""
     weights = rows_of_attention(trace, block, torch.tensor([index]))[:, 0].double()  # (H, n)
     values = trace["v", block][:, : index + 1].double()  # (H, n, d)
     # (H, n, d) x (H, d) -> (H, n)
-    contributions = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
+    contributions = weights * torch.einsum(
+        "hnd,hd->hn", values, _through_out_proj(model, block, direction)
+    )
     return contributions * handed_on(trace, model, block, index, weights, values)
 
 
@@ -251,7 +263,12 @@ class HeadsRead:
     )
 )
 def heads_read(
-    lm: LanguageModel, t: Trace, block: int, token: int, against: int | None = None, position: int = -1
+    lm: LanguageModel,
+    t: Trace,
+    block: int,
+    token: int,
+    against: int | None = None,
+    position: int = -1,
 ) -> HeadsRead:
     """r . (a_ij v_j W_O) for every head of a block and every token j up to `position`, i."""
     index = t.place_of(position)
@@ -274,13 +291,21 @@ def logit(trace: Trace, token: OneToken, against: Against = MEAN, position: int 
 
 
 def _rest(
-    trace: Trace, model: GPTModel, token: OneToken, against: Against, index: int, read: Reader, written: float
+    trace: Trace,
+    model: GPTModel,
+    token: OneToken,
+    against: Against,
+    index: int,
+    read: Reader,
+    written: float,
 ) -> Iterator[tuple[str, float]]:
     """Yield what no part wrote: an edit of the stream, and the rounding of a model in bfloat16."""
     edited = {edit.site for edit in trace.edits}
     total = written + read.constant
     if edited & set(BREAKING):
-        stream = float(read.direction @ trace["resid_post", trace.config.n_layers - 1][index].double())
+        stream = float(
+            read.direction @ trace["resid_post", trace.config.n_layers - 1][index].double()
+        )
         edit = stream - written
         if "final" in edited:
             edit += logit(trace, token, against, index) - stream - read.constant

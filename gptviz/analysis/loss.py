@@ -12,7 +12,8 @@ import torch
 # The slides' example: a vocabulary of 5, one position, and its target. As they print it.
 SLIDE_LOGITS = (0.0465, 0.2514, -0.6639, -0.5434, -0.0025)
 SLIDE_TARGET = 0
-SLIDE_LOSSES = (1.4411, 1.2362, 2.1516, 2.0310, 1.4901)  # of each as the target; of more digits than printed
+# of each as the target; of more digits than printed
+SLIDE_LOSSES = (1.4411, 1.2362, 2.1516, 2.0310, 1.4901)
 
 # "Let's build GPT" prints the loss of its bigram model of 65 characters before any training.
 NOTEBOOK_CHARACTERS = 65
@@ -57,7 +58,9 @@ def loss_steps(logits: torch.Tensor, targets: torch.Tensor) -> LossSteps:
     size = logits.shape[1]
     wrong = [i for i in targets.tolist() if not 0 <= i < size]
     if wrong:
-        raise ValueError(f"{wrong[0]} is no id of a vocabulary of {size}; the ids are 0 to {size - 1}")
+        raise ValueError(
+            f"{wrong[0]} is no id of a vocabulary of {size}; the ids are 0 to {size - 1}"
+        )
     logits = logits.double()
     logit = logits.gather(1, targets[:, None])[:, 0]  # (n, V) -> (n,)
     log_sum = logits.logsumexp(dim=1)

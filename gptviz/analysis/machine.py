@@ -111,7 +111,9 @@ def table(level: Level) -> pd.DataFrame:
     rows = next(level[name] for name in ("reads", "heads", "wires", "lines") if name in level)
     bars = [{"label": bar["shown"], "number": bar["value"]} for bar in level.get("bars", [])]
     drawn = {"at", "values", "of", "limit", "paint", "into"}
-    return pd.DataFrame([{name: row[name] for name in row if name not in drawn} for row in [*rows, *bars]])
+    return pd.DataFrame(
+        [{name: row[name] for name in row if name not in drawn} for row in [*rows, *bars]]
+    )
 
 
 # ---- the machine, a block, its heads ----
@@ -133,18 +135,23 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         values = t["v", b][:, : position + 1]  # (H, position + 1, d)
         lengths = write_lengths(values, block.att.out_proj.weight)  # (H, position + 1)
         times = handed_on(t, lm.model, b, position, row, values).abs()
-        times *= bool(attn[b, position - rows.start])  # a change may let nothing of it into the stream
+        # a change may let nothing of it into the stream
+        times *= bool(attn[b, position - rows.start])
         brought.append((row * lengths * times.nan_to_num()).numpy())  # 0 of what is something else
         weights.append(row.numpy())
     if shown is None:
         all_reads = [
-            (b, *pair) for b, sizes in enumerate(brought) for pair in _strongest(sizes[:, :position])
+            (b, *pair)
+            for b, sizes in enumerate(brought)
+            for pair in _strongest(sizes[:, :position])
         ]
         picked = tuple(sorted(all_reads, key=lambda read: -brought[read[0]][read[1:]]))
         shown = picked, tuple(t.next_tokens(k=BEST, position=position)["id"].tolist())
     picked, ids = shown
     reads = [
-        dict(block=b, head=h, key=j, weight=float(weights[b][h, j]), brought=float(brought[b][h, j]))
+        dict(
+            block=b, head=h, key=j, weight=float(weights[b][h, j]), brought=float(brought[b][h, j])
+        )
         for b, h, j in picked
     ]
     column = position - rows.start
@@ -200,13 +207,26 @@ def _block(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
     b = place.block
     pre, attn, mid, mlp, post = (t[site, b][position].double().numpy() for site in STREAM)
     norm1, norm2 = (norms.inside(lm, t, f"block {b} · norm{n}", position).after for n in (1, 2))
-    rows = {"pre": pre, "norm1": norm1, "attn": attn, "mid": mid, "norm2": norm2, "mlp": mlp, "post": post}
+    rows = {
+        "pre": pre,
+        "norm1": norm1,
+        "attn": attn,
+        "mid": mid,
+        "norm2": norm2,
+        "mlp": mlp,
+        "post": post,
+    }
     scale = shared_scale(np.stack([pre, attn, mid, mlp, post])).limit
-    scales = dict.fromkeys(("norm1", "norm2"), shared_scale(np.stack([norm1, norm2])).limit)  # they are small
+    # they are small
+    scales = dict.fromkeys(("norm1", "norm2"), shared_scale(np.stack([norm1, norm2])).limit)
     return {
         "wires": [
             dict(
-                name=name, values=row[:WIDE], of=len(row), number=_length(row), limit=scales.get(name, scale)
+                name=name,
+                values=row[:WIDE],
+                of=len(row),
+                number=_length(row),
+                limit=scales.get(name, scale),
             )
             for name, row in rows.items()
         ],
@@ -238,7 +258,12 @@ def _attention(lm: LanguageModel, t: Trace, place: Place, position: int, shown: 
         "says": _says(
             f"{len(heads)} heads look back from {{}} at once. Head {most} writes most, {{}} long: it looks "
             f"at {{}} (position {keys[most]}) with weight {{}}.",
-            *(_code(t, position), heads[most]["wrote"], _code(t, keys[most]), heads[most]["weight"]),
+            *(
+                _code(t, position),
+                heads[most]["wrote"],
+                _code(t, keys[most]),
+                heads[most]["weight"],
+            ),
         ),
     }
 
@@ -292,7 +317,12 @@ def _row(
 ) -> Level:
     """A line with a row of numbers, the first WIDE of them drawn; without a `number` its size is said."""
     row = np.asarray(row)
-    drawn = {"limit": shared_scale(row).limit, "values": row[:WIDE], "of": len(row), "paint": "signed"}
+    drawn = {
+        "limit": shared_scale(row).limit,
+        "values": row[:WIDE],
+        "of": len(row),
+        "paint": "signed",
+    }
     return _line(op, label, _length(row) if number is None else number, said, **drawn | extra)
 
 
@@ -301,8 +331,12 @@ def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: 
     limit = shared_scale(parts, 0.95).limit
     return {
         "lines": [
-            _row("", f"what it is: row {t.tokens[position].id} of the tokens", token_row, limit=limit),
-            _row("+", f"where it stands: row {position} of the positions", position_row, limit=limit),
+            _row(
+                "", f"what it is: row {t.tokens[position].id} of the tokens", token_row, limit=limit
+            ),
+            _row(
+                "+", f"where it stands: row {position} of the positions", position_row, limit=limit
+            ),
             _row("=", "what goes in", sum_row, limit=limit),
         ],
         "says": _says(
@@ -314,19 +348,29 @@ def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: 
 
 def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     final = place.kind == "final_norm"
-    steps = norms.inside(lm, t, "final" if final else f"block {place.block} · {place.kind}", position)
+    steps = norms.inside(
+        lm, t, "final" if final else f"block {place.block} · {place.kind}", position
+    )
     normalised = float(steps.normalised.var())
     after = float(steps.after.var())
     shift = []
     parameters = "own scale"
     if steps.has_shift:
-        shift.append(_row("+", "plus the norm's shift", steps.shift, float(steps.shift.mean()), "mean"))
+        shift.append(
+            _row("+", "plus the norm's shift", steps.shift, float(steps.shift.mean()), "mean")
+        )
         parameters = "own scale and shift"
     return {
         "lines": [
             _row("", "the row", steps.before, steps.mean, "mean"),
             _row("−", "minus the mean", steps.centred, steps.variance, "variance"),
-            _row("÷", "divided by √(variance + eps)", steps.normalised, steps.deviation, "the divisor"),
+            _row(
+                "÷",
+                "divided by √(variance + eps)",
+                steps.normalised,
+                steps.deviation,
+                "the divisor",
+            ),
             _row("×", "times the norm's scale", steps.scale, float(steps.scale.mean()), "mean"),
             *shift,
             _row("=", "what comes out", steps.after, after, "variance"),
@@ -362,7 +406,10 @@ def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         by_softmax = abs(weight - cell.weight) < 1e-3  # else a change put it there
         lines += [
             _line(
-                "", "e to the power of it minus the row's largest", float(cell.row.exp[key]), "of this key"
+                "",
+                "e to the power of it minus the row's largest",
+                float(cell.row.exp[key]),
+                "of this key",
             ),
             _line("÷", "the sum of these over all keys", cell.row.total, "sum"),
             _line("=" if by_softmax else "", "attention weight", weight, "weight"),
@@ -396,7 +443,12 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
             _row("×", "the second matrix: what is added", units.written, paint="output"),
         ],
         "bars": [
-            dict(at=f"{into}{u}", shown=f"unit {u}", value=float(units.writes[u]), said=float(after[u]))
+            dict(
+                at=f"{into}{u}",
+                shown=f"unit {u}",
+                value=float(units.writes[u]),
+                said=float(after[u]),
+            )
             for u in shown
         ],
         "says": _says(
@@ -422,7 +474,9 @@ def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         "lines": [
             _row("", "the normalised row", units.given),
             _row("×", f"what unit {u} looks for", asks),
-            _row("=", "product, number by number", products, float(units.given @ asks), "their sum"),
+            _row(
+                "=", "product, number by number", products, float(units.given @ asks), "their sum"
+            ),
             _line("+", "its bias", bias, "bias"),
             _line("=", "before GELU", before, "before"),
             _line("", "after GELU", after, "after"),
@@ -463,7 +517,9 @@ def _logit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
         "lines": [
             _row("", "the last row, normalised", row),
             _row("×", f"row {place.id} of the output head", column),
-            _row("=", "product, number by number", row * column, bar["said"], "their sum, the logit"),
+            _row(
+                "=", "product, number by number", row * column, bar["said"], "their sum, the logit"
+            ),
             _line("", "through softmax over the vocabulary", bar["value"], "probability"),
             _line("", f"its place among {lm.config.vocab_size:,} tokens", rank, "rank", whole=True),
         ],

@@ -37,7 +37,9 @@ def prediction(before: torch.Tensor, after: torch.Tensor) -> Prediction:
     new_token = int(q.argmax())
     kl = kl_bits(before, after)
     logits = float((before - after).abs().max())
-    return Prediction(token, float(p[token]), float(q[token]), new_token, float(q[new_token]), kl, logits)
+    return Prediction(
+        token, float(p[token]), float(q[token]), new_token, float(q[new_token]), kl, logits
+    )
 
 
 def kl_bits(before: torch.Tensor, after: torch.Tensor) -> float:
@@ -46,13 +48,15 @@ def kl_bits(before: torch.Tensor, after: torch.Tensor) -> float:
     p are the probabilities before, q those after. It is the mean number of extra bits that a code made for q
     needs for tokens drawn by p (Kullback, Leibler 1951). It is never negative, but for rounding.
     """
-    p, q = (torch.log_softmax(logits.double(), dim=-1) for logits in (before, after))  # (V,) log p each
+    # (V,) log p each
+    p, q = (torch.log_softmax(logits.double(), dim=-1) for logits in (before, after))
     return max(0.0, float(torch.linalg.vecdot(p.exp(), p - q)) / math.log(2))
 
 
 # ---- attention ----
 
-ROW_BYTES = 16 * 2**20  # the most bytes of attention weights, of all blocks together, that are compared
+# the most bytes of attention weights, of all blocks together, that are compared
+ROW_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,9 @@ def candidates(
     )
 
 
-def _table(logits: Tensor, chosen: Distribution, model_probabilities: Tensor, ids: Tensor) -> pd.DataFrame:
+def _table(
+    logits: Tensor, chosen: Distribution, model_probabilities: Tensor, ids: Tensor
+) -> pd.DataFrame:
     """The rows of these ids as `Candidates.table`; logits and probabilities are (V,)."""
     return pd.DataFrame(
         {
@@ -206,7 +208,8 @@ def next_table(
     It goes from the logit through temperature (`scaled`) and filters to the probability.
     """
     logits = t.logits(position)  # (V,)
-    model_probabilities = torch.softmax(logits.double(), dim=0)  # at temperature 1, nothing filtered
+    # at temperature 1, nothing filtered
+    model_probabilities = torch.softmax(logits.double(), dim=0)
     return _table(logits, distribution(logits, sampling), model_probabilities, torch.tensor(ids))
 
 

@@ -31,14 +31,17 @@ STAGES = ("before", "normalised", "scaled", "after")
 """x; (x - mean) / sqrt(variance + eps); that times scale; that plus shift."""
 
 
-SITES = ("resid_pre", "resid_mid", "resid_post")  # the inputs of norm1, of norm2 and of the final LayerNorm
+# the inputs of norm1, of norm2 and of the final LayerNorm
+SITES = ("resid_pre", "resid_mid", "resid_post")
 
 
 @reads(*SITES)
 def norm_grids(lm: LanguageModel, t: Trace, quantity: str) -> tuple[Grid, Grid]:
     """The biased variance, or the mean, of each token's D numbers before and after each norm: (N, T) each."""
     statistics = t.norm_statistics()
-    return statistics.grid(one_of("quantity", quantity, QUANTITIES)), statistics.grid(f"{quantity}_after")
+    return statistics.grid(one_of("quantity", quantity, QUANTITIES)), statistics.grid(
+        f"{quantity}_after"
+    )
 
 
 @reads(*SITES)
@@ -129,7 +132,9 @@ def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
     """Compute all steps of a LayerNorm for one token's numbers `x`, (D,)."""
     scale = norm.scale.cpu().double().numpy()
     if x.shape != scale.shape:
-        raise ValueError(f"values of shape {x.shape} given; this norm takes one token's {scale.shape}")
+        raise ValueError(
+            f"values of shape {x.shape} given; this norm takes one token's {scale.shape}"
+        )
     if norm.shift is None:
         shift = np.zeros_like(scale)
     else:
@@ -178,7 +183,9 @@ class VarianceParts:
 
 def variance_parts(steps: Steps) -> VarianceParts:
     """Var(scaled + shift) = Var(scaled) + Var(shift) + 2 Cov(scaled, shift), with this token's numbers."""
-    covariance = float(np.mean((steps.scaled - steps.scaled.mean()) * (steps.shift - steps.shift.mean())))
+    covariance = float(
+        np.mean((steps.scaled - steps.scaled.mean()) * (steps.shift - steps.shift.mean()))
+    )
     stages = (steps.normalised, steps.scaled, steps.shift, steps.after)
     normalised, scaled, shift, after = (float(values.var()) for values in stages)
     return VarianceParts(normalised, scaled, shift, 2 * covariance, after)
@@ -203,7 +210,12 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     divisor = fmt(steps.deviation)
     times = f"{fmt(normalised)} × {term(fmt(steps.scale[i]))}"
     lines = [
-        ("mean", f"sum of the {size} values / {size}", f"{fmt(steps.before.sum())} / {size}", steps.mean),
+        (
+            "mean",
+            f"sum of the {size} values / {size}",
+            f"{fmt(steps.before.sum())} / {size}",
+            steps.mean,
+        ),
         ("variance", f"sum of (x − mean)² / {size}", f"{fmt(squares)} / {size}", steps.variance),
         (
             "deviation",
@@ -211,7 +223,12 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
             f"√({fmt(steps.variance)} + {steps.eps_written})",
             steps.deviation,
         ),
-        (f"x[{i}] − mean", "how far this is from the mean", f"{fmt(x)} − {term(fmt(steps.mean))}", centred),
+        (
+            f"x[{i}] − mean",
+            "how far this is from the mean",
+            f"{fmt(x)} − {term(fmt(steps.mean))}",
+            centred,
+        ),
         ("normalised", "(x − mean) / √(variance + eps)", f"{fmt(centred)} / {divisor}", normalised),
         ("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]),
     ]
@@ -235,7 +252,9 @@ def largest_dimension(steps: Steps) -> int:
     return int(np.abs(steps.centred).argmax())
 
 
-def histogram(values: Vector, bins: int = 48, also: Vector | None = None) -> tuple[NDArray[np.int64], Vector]:
+def histogram(
+    values: Vector, bins: int = 48, also: Vector | None = None
+) -> tuple[NDArray[np.int64], Vector]:
     """Count the values in each of `bins` bins of equal width: counts (bins,) and edges (bins + 1,).
 
     Every value is counted; values that are all equal are in one bin. The bins also span the values of `also`,

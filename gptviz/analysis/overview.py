@@ -15,7 +15,9 @@ SITES = ("tok_emb", "pos_emb", "embed", "resid_pre", "resid_mid", "resid_post")
 def spreads(lm: LanguageModel, t: Trace, position: int) -> pd.DataFrame:
     """One row a LayerNorm: norm, before and after, the standard deviation of one token's numbers."""
     norms = t.norm_statistics()
-    before, after = (np.sqrt(v[:, position].astype(float)) for v in (norms.variance, norms.variance_after))
+    before, after = (
+        np.sqrt(v[:, position].astype(float)) for v in (norms.variance, norms.variance_after)
+    )
     return pd.DataFrame({"norm": norms.names, "before": before, "after": after})
 
 

@@ -58,7 +58,9 @@ def value_of(ids: Sequence[int]) -> str:
     return "ids" + "+".join(map(str, ids))
 
 
-def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES, first: int = 0) -> list[Patch]:
+def patches_of(
+    config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES, first: int = 0
+) -> list[Patch]:
     """All patches of these sites for a text of `n_tokens`, from position `first` on, in the table's order."""
     return [
         Patch(site, b, **{"head" if site in HEAD_SITES else "position": place})
@@ -85,23 +87,33 @@ def one_by_one(
 
 
 @undisturbed
-def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]) -> Iterator[Batch]:
+def batches(
+    lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]
+) -> Iterator[Batch]:
     """The same, the patches of a site and block together, as many as fit into a batch."""
     own.of(lm.model), source.of(lm.model)
     most = BATCH_NUMBERS // (4 * lm.config.emb_dim * (at + 1))
     ids, other = ([token.id for token in trace.tokens] for trace in (own, source))
     first = min(common_prefix(ids, other), at)  # before it no patch changes anything
-    past = Before(*([own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v")))
+    past = Before(
+        *([own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v"))
+    )
     groups: dict[tuple[str, int], list[Patch]] = {}
     for patch in patches:  # every patch of a head becomes a patch of that head's output
-        groups.setdefault(("z" if patch.site in HEAD_SITES else patch.site, patch.block), []).append(patch)
+        groups.setdefault(
+            ("z" if patch.site in HEAD_SITES else patch.site, patch.block), []
+        ).append(patch)
     for (site, block), group in groups.items():
         moved = [patch for patch in group if _can_matter(own, source, patch, at)]
         if len(moved) < len(group):
             yield [patch for patch in group if patch not in set(moved)], None
         # the numbers themselves, in the place of a text to be read for them
-        values = {name: _value(own, source, block, name) for name in {patch.site for patch in moved}}
-        edits = [[replace(patch.edit(other), site=site, value=values[patch.site])] for patch in moved]
+        values = {
+            name: _value(own, source, block, name) for name in {patch.site for patch in moved}
+        }
+        edits = [
+            [replace(patch.edit(other), site=site, value=values[patch.site])] for patch in moved
+        ]
         stream = own["resid_pre", block][first : at + 1]
         done = 0
         for finals in variants(lm, stream, block, edits, at - first, past, most):
@@ -112,7 +124,11 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
 def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
     """Whether the patch changes a value that the position looked at can still read."""
     b = patch.block
-    if b == own.config.n_layers - 1 and patch.site in ("attn_out", "mlp_out") and patch.position != at:
+    if (
+        b == own.config.n_layers - 1
+        and patch.site in ("attn_out", "mlp_out")
+        and patch.position != at
+    ):
         return False
     sites = ("q", "k") if patch.site == "attn" else (patch.site,)
     if patch.head is None:

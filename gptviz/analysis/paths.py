@@ -37,7 +37,8 @@ from gptviz.tokenizer.one import MEAN, Against, OneToken
 SITES = (*readings.SITES, "resid_post")
 
 # Bounds, so that a long text takes no longer than a short one and a table can be read.
-LEAST = 0.005  # the smallest share of an edge, if the caller gives no other; smaller ones are left out
+# the smallest share of an edge, if the caller gives no other; smaller ones are left out
+LEAST = 0.005
 HEADS = 8  # at most so many heads of level 0 are taken apart, the largest ones
 EARLIER = 24  # at most so many heads of level 1 are taken apart, the largest ones
 EDGES = 20  # at most so many edges of one reading of level 1 or 2 are kept, the largest ones
@@ -83,7 +84,8 @@ class Paths:
                 narrowest[row.edge] = row.share
             else:
                 narrowest[row.edge] = min(row.share, narrowest[row.parent])
-        order = sorted(narrowest, key=lambda edge: (-narrowest[edge], edge))  # a parent before its children
+        # a parent before its children
+        order = sorted(narrowest, key=lambda edge: (-narrowest[edge], edge))
         chosen = [edge for edge in order if narrowest[edge] >= threshold][:most]
         return self.edges[self.edges["edge"].isin(chosen)]
 
@@ -138,7 +140,12 @@ def paths(
     edges: list[_Edge] = []
 
     def add_edges(
-        parts: list[Part], numbers: torch.Tensor, parent: _Edge | None, by: str, reading: Reading, most: int
+        parts: list[Part],
+        numbers: torch.Tensor,
+        parent: _Edge | None,
+        by: str,
+        reading: Reading,
+        most: int,
     ) -> list[_Edge]:
         """Add the `most` largest numbers (P, n) of a reading as edges; return these, the largest first."""
         sizes = numbers[: readings.BIASES].abs()  # (P - 2, n): biases and rest are no edges
@@ -146,7 +153,9 @@ def paths(
         for place in torch.sort(sizes.flatten(), descending=True).indices[:most].tolist():
             i, j = divmod(place, numbers.shape[1])  # the part, and the position where it wrote
             if sizes[i, j] > 0 and sizes[i, j] >= least * scale:
-                edges.append(_Edge(len(edges), parent, by, parts[i], j, numbers[i, j].item(), reading))
+                edges.append(
+                    _Edge(len(edges), parent, by, parts[i], j, numbers[i, j].item(), reading)
+                )
         return edges[first:]
 
     def take_apart(edge: _Edge, way: str) -> list[_Edge]:
@@ -172,7 +181,9 @@ def _table(edges: list[_Edge], scale: float) -> pd.DataFrame:
     for edge in edges:
         parent = edge.parent
         reader = (
-            (None, None, None) if parent is None else (parent.part.block, parent.part.head, parent.position)
+            (None, None, None)
+            if parent is None
+            else (parent.part.block, parent.part.head, parent.position)
         )
         numbers = (edge.number, None if parent is None else parent.number, edge.level, edge.by)
         writer = (edge.part.kind, edge.part.block, edge.part.head, edge.position)

@@ -69,7 +69,11 @@ class Place:
     @property
     def name(self) -> str:
         """The name of this place, as it is called below the place that it lies in."""
-        named = {"block": f"block {self.block}", "head": f"head {self.head}", "unit": f"unit {self.unit}"}
+        named = {
+            "block": f"block {self.block}",
+            "head": f"head {self.head}",
+            "unit": f"unit {self.unit}",
+        }
         called = {
             "machine": "the machine",
             "feed_forward": "feed-forward",
@@ -94,7 +98,9 @@ class Place:
     def beside(self, config: GPTConfig) -> "tuple[Place, ...]":
         """For a block, the block before and the block after, where the model has them."""
         neighbours = (self.block - 1, self.block + 1) if self.kind == "block" else ()
-        return tuple(replace(self, block=block) for block in neighbours if 0 <= block < config.n_layers)
+        return tuple(
+            replace(self, block=block) for block in neighbours if 0 <= block < config.n_layers
+        )
 
 
 def parse(text: str) -> Place:
@@ -112,7 +118,9 @@ def possible(place: Place, config: GPTConfig, n_tokens: int) -> Place:
     limits = {"block": config.n_layers, "head": config.n_heads, "query": n_tokens, "key": n_tokens}
     limits |= {"unit": 4 * config.emb_dim, "id": config.vocab_size}
     for inner in reversed(place.path):
-        named = {name: vars(inner)[name] for name in limits if f"{{{name}}}" in _KINDS[inner.kind][0]}
+        named = {
+            name: vars(inner)[name] for name in limits if f"{{{name}}}" in _KINDS[inner.kind][0]
+        }
         if all(value < limits[name] for name, value in named.items()):
             last = {name: limits[name] - 1 for name, value in named.items() if value == LAST}
             return Place(**vars(inner) | last)
@@ -121,7 +129,11 @@ def possible(place: Place, config: GPTConfig, n_tokens: int) -> Place:
 
 def _read_by_words(lm: LanguageModel, address: str, position: int) -> Sites:
     place = parse(address)
-    sites = {"head": ("z",), "cell": ("z", "q", "k", *edited_weights(lm)), "unit": feed_forward.SITES}
+    sites = {
+        "head": ("z",),
+        "cell": ("z", "q", "k", *edited_weights(lm)),
+        "unit": feed_forward.SITES,
+    }
     if place.block == LAST:
         block = lm.config.n_layers - 1
     else:
@@ -143,7 +155,9 @@ def resolve(lm: LanguageModel, t: Trace, address: str, position: int) -> Place:
         row = rows_of_attention(t, place.block, torch.tensor([place.query]))[place.head, 0]
         place = replace(place, key=int(row.argmax()))
     if place.unit == STRONGEST:
-        place = replace(place, unit=int(np.argmax(feed_forward.units(lm, t, place.block, position).writes)))
+        place = replace(
+            place, unit=int(np.argmax(feed_forward.units(lm, t, place.block, position).writes))
+        )
     if place.id == BEST:
         place = replace(place, id=int(t.logits(position).argmax()))
     return place

@@ -109,7 +109,9 @@ def over(
         targets = [target] * len(texts)
     results = []
     if len(targets) != len(texts):
-        raise ValueError(f"{len(texts)} texts and {len(targets)} targets: give a target for each, or one")
+        raise ValueError(
+            f"{len(texts)} texts and {len(targets)} targets: give a target for each, or one"
+        )
 
     def report(number: int, done: int, total: int) -> None:
         progress(number * total + done, len(texts) * total)
@@ -128,7 +130,9 @@ def averaged(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataF
     The standard error is the standard deviation (n - 1) divided by the root of n: NaN for a single one.
     """
     rows = pd.concat([table[list(columns)].astype(float) for table in tables]).groupby(level=0)
-    return tables[0].assign(**dict(rows.mean()), **dict(rows.sem().add_suffix("_se")), n=len(tables))
+    return tables[0].assign(
+        **dict(rows.mean()), **dict(rows.sem().add_suffix("_se")), n=len(tables)
+    )
 
 
 # ---- sentences with two names ----
@@ -138,8 +142,31 @@ NAMES = (
     "Anna", "Sarah", "David", "Robert", "Elizabeth", "Paul", "Laura", "Jack", "Kate", "Lucy", "Martha",
     "Edward", "Arthur", "Frank", "Harry", "Helen", "Margaret", "Joseph",
 )  # fmt: skip
-PLACES = ("store", "park", "school", "garden", "church", "house", "station", "market", "office", "library")
-THINGS = ("drink", "book", "letter", "key", "ring", "flower", "kiss", "cup", "hat", "present", "box")
+PLACES = (
+    "store",
+    "park",
+    "school",
+    "garden",
+    "church",
+    "house",
+    "station",
+    "market",
+    "office",
+    "library",
+)
+THINGS = (
+    "drink",
+    "book",
+    "letter",
+    "key",
+    "ring",
+    "flower",
+    "kiss",
+    "cup",
+    "hat",
+    "present",
+    "box",
+)
 FRAMES = (
     "When {0} and {1} went to the {2}, {3} gave a {4} to",
     "After {0} and {1} went to the {2}, {3} gave a {4} to",
@@ -170,7 +197,9 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
             first = answer
             second = giver
         frame, place, thing = (str(rng.choice(words)) for words in (FRAMES, places, things))
-        text, other = (frame.format(first, second, place, subject, thing) for subject in (giver, answer))
+        text, other = (
+            frame.format(first, second, place, subject, thing) for subject in (giver, answer)
+        )
         prompts.append(Prompt(text, f" {answer}", f" {giver}", other))
     return prompts
 
@@ -178,4 +207,8 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
 def left_out(lm: LanguageModel) -> dict[str, int]:
     """The words that are not a single token of this model, and how many tokens each one has."""
     tokens = {word: ids_of(lm, f" {word}") for word in (*NAMES, *PLACES, *THINGS)}
-    return {word: len(ids) for word, ids in tokens.items() if len(ids) != 1 or ids[0] >= lm.config.vocab_size}
+    return {
+        word: len(ids)
+        for word, ids in tokens.items()
+        if len(ids) != 1 or ids[0] >= lm.config.vocab_size
+    }

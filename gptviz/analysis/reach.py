@@ -18,7 +18,8 @@ Unseen = Literal["later", "beside", "later position", "other position"]
 
 _ORDER = {name: place for place, name in enumerate(SITES)}
 _PROJECTED = ("q", "k", "v")  # side by side, from norm1's output
-_BY_HEAD = ("q", "k", "v", "attn", "z")  # a head's own sites, which other heads of its block do not read
+# a head's own sites, which other heads of its block do not read
+_BY_HEAD = ("q", "k", "v", "attn", "z")
 
 
 def unseen(
@@ -66,7 +67,9 @@ def unseen(
 
 def positions_of(edit: Edit, n_tokens: int) -> Collection[int]:
     """The positions, 0 to `n_tokens` - 1, at which an edit may replace a value of its site."""
-    positions = range(n_tokens) if edit.positions is None else {p % n_tokens for p in edit.positions}
+    positions = (
+        range(n_tokens) if edit.positions is None else {p % n_tokens for p in edit.positions}
+    )
     hidden = hidden_token(edit)
     if hidden is None:
         return positions

@@ -109,7 +109,8 @@ def read_by(
         return _behind(trace, model, block, "W_key", head, query, slope)
     only_query = torch.zeros(position + 1)
     only_query[position] = 1
-    return _behind(trace, model, block, "W_query", head, slope @ keys, only_query)  # (n,) x (n, d) -> (d,)
+    # (n,) x (n, d) -> (d,)
+    return _behind(trace, model, block, "W_query", head, slope @ keys, only_query)
 
 
 @of_model
@@ -127,7 +128,8 @@ def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], 
         att = model.trf_blocks[b].att
         z = trace["z", b][:, :n]  # (H, n, d)
         heads, _, d = z.shape
-        taken = (direction @ tensor(att.out_proj.weight)).view(heads, d, 1)  # (D,) x (D, H d) -> (H, d, 1)
+        # (D,) x (D, H d) -> (H, d, 1)
+        taken = (direction @ tensor(att.out_proj.weight)).view(heads, d, 1)
         names += [Part("head", b, h) for h in range(heads)]
         rows += list((z @ taken)[:, :, 0])  # (H, n, d) x (H, d, 1) -> H of (n,)
         names.append(Part("feed-forward", b))
@@ -165,7 +167,8 @@ def _taken(model: GPTModel, reading: Reading, block: int, head: int) -> torch.Te
     """What a reading takes of a head's z: the head's W_O, transposed, times the direction, (d,)."""
     att = model.trf_blocks[block].att
     d = att.head_dim
-    return reading.direction @ tensor(att.out_proj.weight[:, head * d : (head + 1) * d])  # (D,) x (D, d)
+    # (D,) x (D, d)
+    return reading.direction @ tensor(att.out_proj.weight[:, head * d : (head + 1) * d])
 
 
 def _behind(
@@ -185,11 +188,13 @@ def _behind(
     projection = getattr(model.trf_blocks[block].att, name)
     d = len(taken)
     rows = slice(head * d, (head + 1) * d)
-    direction = taken @ tensor(projection.weight[rows])  # (d,) x (d, D) -> (D,): before the norm's scale
+    # (d,) x (d, D) -> (D,): before the norm's scale
+    direction = taken @ tensor(projection.weight[rows])
     bias = 0.0 if projection.bias is None else tensor(projection.bias[rows]) @ taken
     shift = 0.0 if norm.shift is None else tensor(norm.shift) @ direction
     x = trace["resid_pre", block][: len(factors)]  # (n, D)
-    spread = (x.var(dim=-1, unbiased=False) + norm.eps).sqrt()  # (n,): what norm1 divides each row by
+    # (n,): what norm1 divides each row by
+    spread = (x.var(dim=-1, unbiased=False) + norm.eps).sqrt()
     scaled = direction * tensor(norm.scale)
     centred = scaled - scaled.mean()  # x · this = (x - mean(x)) · scaled
     return Reading(block, factors / spread, centred, factors * (shift + bias))

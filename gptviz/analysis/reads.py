@@ -54,7 +54,9 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
             with settled():
                 return _handed_out(t, function(lm, t.uncopied(), *args, **named))
 
-        marked = checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
+        marked = (
+            checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
+        )
         marked.__dict__["reads"] = sites
         return cast(F, marked)
 

@@ -139,7 +139,9 @@ def silent(lm: LanguageModel) -> set[Head]:
     }
 
 
-def other_heads(lm: LanguageModel, heads: Sequence[Head], also: Iterable[Head] = ()) -> list[list[Head]]:
+def other_heads(
+    lm: LanguageModel, heads: Sequence[Head], also: Iterable[Head] = ()
+) -> list[list[Head]]:
     """Return five sets of as many (block, head) as `heads`, drawn at random from all others: a comparison.
 
     The same ones every time; none of `also`, nor a silent one. Empty where too few others are left.

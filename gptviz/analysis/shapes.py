@@ -19,7 +19,9 @@ Shape = tuple[int, ...]
 Shapes = dict[str, tuple[Shape, ...]]  # variable -> the shapes it had, in order
 
 
-def record_shapes(functions: Iterable[Callable[..., Any]], run: Callable[[], object]) -> dict[str, Shapes]:
+def record_shapes(
+    functions: Iterable[Callable[..., Any]], run: Callable[[], object]
+) -> dict[str, Shapes]:
     """Run `run`, and take down the tensors and arrays among the variables of these functions.
 
     `__qualname__` -> variable -> its shapes in the order it had them, of the first call of each function. A

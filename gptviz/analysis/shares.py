@@ -43,9 +43,12 @@ class Waterfall:
         """Build the bars of named parts; the last of `values` is their sum."""
         rows = waterfall(values.now[:-1])
         called = [
-            names[indices[0]] if len(indices) == 1 else f"{len(indices)} other parts" for indices in rows
+            names[indices[0]] if len(indices) == 1 else f"{len(indices)} other parts"
+            for indices in rows
         ]
-        bars: Both[Floats] = values.map(lambda v: np.array([*(v[indices].sum() for indices in rows), v[-1]]))
+        bars: Both[Floats] = values.map(
+            lambda v: np.array([*(v[indices].sum() for indices in rows), v[-1]])
+        )
         base = np.array([0.0, *np.cumsum(bars.now[:-1])[:-1], 0.0])
 
         def says(shares: Floats) -> Sequence[str]:

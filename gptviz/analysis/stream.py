@@ -89,7 +89,8 @@ class Stream:
 
     def most_changed(self, position: int) -> int:
         """The block whose two writes turn the stream of the token at `position` the most."""
-        turns = self.turns[:, position].reshape(-1, 2).sum(axis=1)  # (S,) -> (n_layers, 2) -> (n_layers,)
+        # (S,) -> (n_layers, 2) -> (n_layers,)
+        turns = self.turns[:, position].reshape(-1, 2).sum(axis=1)
         return int(turns.argmax())
 
 
@@ -246,8 +247,10 @@ def all_tokens_table(found: Stream, tokens: Sequence[str]) -> pd.DataFrame:
 class Block:
     """What one block does to the residual stream of one token."""
 
-    lines: pd.DataFrame  # each line of the block's forward, with the sizes of `x` and `shortcut` after it
-    additions: pd.DataFrame  # resid_pre + attn_out + mlp_out = resid_post, where the block changes most
+    # each line of the block's forward, with the sizes of `x` and `shortcut` after it
+    lines: pd.DataFrame
+    # resid_pre + attn_out + mlp_out = resid_post, where the block changes most
+    additions: pd.DataFrame
     difference: float  # the largest absolute difference between the two sides of that sum
     # For each of the two shortcut connections: the size of the write, which is all that would go on without
     # the shortcut; the size of the stream with the shortcut; the cosine of the two.
@@ -273,7 +276,9 @@ def block_at_work(lm: LanguageModel, t: Trace, block: int, position: int, most: 
     largest = np.argsort(-change, kind="stable")[:most]
     summed = ("resid_pre", "attn_out", "mlp_out", "resid_post")
     signs = ("", "+ ", "+ ", "= ")
-    columns = {f"{sign}{site}": rows[site][largest] for sign, site in zip(signs, summed, strict=True)}
+    columns = {
+        f"{sign}{site}": rows[site][largest] for sign, site in zip(signs, summed, strict=True)
+    }
     gaps = rows["resid_pre"] + rows["attn_out"] + rows["mlp_out"] - rows["resid_post"]
 
     def alone(write: str, joined: str) -> tuple[float, float, float]:

@@ -49,13 +49,17 @@ class Operation:
         if (self.other is None) != (self.kind == "delete"):
             raise ValueError(f"{self.kind} has other = {self.other}; all but delete have one")
         if (self.token is None) == (self.kind == "freeze"):
-            raise ValueError(f"{self.kind} has token = {self.token}; freeze has one, nothing else has")
+            raise ValueError(
+                f"{self.kind} has token = {self.token}; freeze has one, nothing else has"
+            )
 
     def check(self, cached: int) -> None:
         """Raise a ValueError for a position that is not cached."""
         for position in (self.position, self.other):
             if position is not None and not 0 <= index_of("position", position, None) < cached:
-                raise ValueError(f"position {position} is not cached; positions 0 to {cached - 1} are")
+                raise ValueError(
+                    f"position {position} is not cached; positions 0 to {cached - 1} are"
+                )
 
 
 @dataclass(frozen=True)
@@ -79,14 +83,22 @@ class Surgery:
     def agrees(self) -> bool:
         """Whether that is no more than rounding: float32's, or that of bfloat16's three digits."""
         rounded = torch.equal(self.cached, self.cached.bfloat16().float())
-        return self.disagreement <= (0.05 if rounded else 1e-4) * max(1.0, float(self.uncached.abs().max()))
+        return self.disagreement <= (0.05 if rounded else 1e-4) * max(
+            1.0, float(self.uncached.abs().max())
+        )
 
     def table(self, ids: Sequence[int]) -> pd.DataFrame:
         """Return a row per id: its probability and logit before and after, and its logit in a whole pass."""
         before, after = (logits.double().softmax(0) for logits in (self.cached, self.after))
         columns = {"probability_before": before, "probability_after": after}
-        columns |= {"logit_whole_pass": self.uncached, "logit_before": self.cached, "logit_after": self.after}
-        return pd.DataFrame({"id": ids} | {name: values[ids].numpy() for name, values in columns.items()})
+        columns |= {
+            "logit_whole_pass": self.uncached,
+            "logit_before": self.cached,
+            "logit_after": self.after,
+        }
+        return pd.DataFrame(
+            {"id": ids} | {name: values[ids].numpy() for name, values in columns.items()}
+        )
 
     @property
     def kl_bits(self) -> float:
@@ -124,7 +136,9 @@ def surgery(
 
 
 @undisturbed
-def operated(lm: LanguageModel, prompt: Text, operation: Operation, ids: Sequence[int]) -> pd.DataFrame:
+def operated(
+    lm: LanguageModel, prompt: Text, operation: Operation, ids: Sequence[int]
+) -> pd.DataFrame:
     """Return `Surgery.table` of these tokens, for this operation on what is cached of a text."""
     return surgery(lm, prompt, operation).table(ids)
 

@@ -106,7 +106,9 @@ def broken_characters(encoding: tiktoken.Encoding, ids: Sequence[int]) -> list[B
     return found
 
 
-def broken_character(encoding: tiktoken.Encoding, ids: Sequence[int]) -> tuple[BrokenCharacter | None, bool]:
+def broken_character(
+    encoding: tiktoken.Encoding, ids: Sequence[int]
+) -> tuple[BrokenCharacter | None, bool]:
     """Find a broken character: the text's first one and True, or that of the EXAMPLE and False.
 
     None and False if the text has none, and the encoding has a token for the example.
@@ -161,7 +163,10 @@ def spellings(encoding: tiktoken.Encoding, word: str) -> pd.DataFrame:
 
 
 def compare(
-    text: str, encodings: Sequence[tiktoken.Encoding], learnt_from: str, special_tokens: bool = False
+    text: str,
+    encodings: Sequence[tiktoken.Encoding],
+    learnt_from: str,
+    special_tokens: bool = False,
 ) -> list[Cut]:
     """Cut a text by each encoding, then into words, characters and bytes.
 
@@ -200,7 +205,9 @@ class WordRow:
     ids: tuple[int, ...]
 
 
-def word_batch(texts: Sequence[str], learnt_from: str, special_tokens: bool = False) -> list[WordRow]:
+def word_batch(
+    texts: Sequence[str], learnt_from: str, special_tokens: bool = False
+) -> list[WordRow]:
     """Encode several texts as one batch of words: [BOS] text [EOS], the shorter rows filled up with [PAD].
 
     The tokenizer knows the words of `learnt_from`; any other is [UNK].
@@ -269,7 +276,11 @@ def place_of(pieces: Sequence[Piece], position: int) -> tuple[int, int]:
 
 
 def merge_rows(
-    lm: LanguageModel, text: str, position: int, special_tokens: bool = False, whole_piece: bool = True
+    lm: LanguageModel,
+    text: str,
+    position: int,
+    special_tokens: bool = False,
+    whole_piece: bool = True,
 ) -> list[tuple[bytes, ...]]:
     """List the stages of byte pair encoding for the piece that the token at `position` is in.
 

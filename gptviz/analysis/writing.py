@@ -43,7 +43,9 @@ class WrittenStep:
         return -math.inf
 
 
-def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int | None = None) -> WrittenStep:
+def next_step(
+    logits: torch.Tensor, sampling: Sampling, point: float, put: int | None = None
+) -> WrittenStep:
     """Return the token that `point` draws from (V,) logits, or the one that a person `put` there."""
     chances = distribution(logits, sampling)
     if put is not None or sampling.greedy:
@@ -54,7 +56,8 @@ def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int |
         token = draw(chances, drawn or 0.0)
     else:
         token = put
-    bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,): where each rank's stretch ends
+    # (V,): where each rank's stretch ends
+    bar = torch.cumsum(chances.probabilities[chances.order], dim=0)
     rank = int(chances.rank[token])
     p = float(chances.probabilities[token])
     if sampling.changes_nothing:
@@ -62,12 +65,18 @@ def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int |
     else:
         model_probability = float(logits.double().softmax(0)[token])
     start = float(bar[rank - 1]) if rank else 0.0
-    return WrittenStep(token, p, model_probability, rank + 1, drawn, start, float(bar[rank]), put is not None)
+    return WrittenStep(
+        token, p, model_probability, rank + 1, drawn, start, float(bar[rank]), put is not None
+    )
 
 
 @undisturbed
 def write_on(
-    lm: LanguageModel, prompt: Text, count: int, sampling: Sampling, put: Mapping[int, int] | None = None
+    lm: LanguageModel,
+    prompt: Text,
+    count: int,
+    sampling: Sampling,
+    put: Mapping[int, int] | None = None,
 ) -> pd.DataFrame:
     """Write `count` tokens after a prompt (or ids), one a forward pass: `table_of` the steps.
 

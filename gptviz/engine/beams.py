@@ -125,7 +125,12 @@ def given(
 
 @undisturbed
 def search(
-    read: Read, ids: Ids, beams: int, max_new_tokens: int, end: int | None = None, dropped: int | None = None
+    read: Read,
+    ids: Ids,
+    beams: int,
+    max_new_tokens: int,
+    end: int | None = None,
+    dropped: int | None = None,
 ) -> list[Round]:
     """Beam search with any function that gives logits: `read` maps texts of one length to (b, V) logits.
 
@@ -145,16 +150,21 @@ def search(
     rounds: list[Round] = []
     living = [Beam((), 0.0, 0)]
     while len(rounds) < max_new_tokens and not all(beam.ended for beam in living):
-        candidates = [Beam(b.ids, b.log_probability, i, True) for i, b in enumerate(living) if b.ended]
+        candidates = [
+            Beam(b.ids, b.log_probability, i, True) for i, b in enumerate(living) if b.ended
+        ]
         going = [(i, beam) for i, beam in enumerate(living) if not beam.ended]
-        log_p = torch.log_softmax(read([(*ids, *beam.ids) for _, beam in going]).double(), dim=-1)  # (b, V)
+        # (b, V)
+        log_p = torch.log_softmax(read([(*ids, *beam.ids) for _, beam in going]).double(), dim=-1)
         # (b, V); a stable sort, so that of equal ones the lower id comes first
         best = torch.sort(log_p, dim=-1, descending=True, stable=True)
         for row, (i, beam) in enumerate(going):
             top_log_p = best.values[row, :most].tolist()
             tokens = best.indices[row, :most].tolist()
             for token, ln in zip(tokens, top_log_p, strict=True):
-                candidates.append(Beam((*beam.ids, token), beam.log_probability + ln, i, token == end))
+                candidates.append(
+                    Beam((*beam.ids, token), beam.log_probability + ln, i, token == end)
+                )
         # a stable sort, too: candidates of one parent with equal probability stay in the order of their ids
         candidates.sort(key=lambda beam: (-beam.log_probability, beam.parent))
         rounds.append(Round(tuple(candidates[:beams]), tuple(candidates[beams:most])))

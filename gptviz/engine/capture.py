@@ -75,7 +75,8 @@ def capture(
     if after is not None and grad is None:
         before = _beginning(after, lm, ids, edits, keys)
         if before is not None and not before.holds([wanted.site for wanted in reduce]):
-            before = None  # a reduction needs the site's earlier rows, which this trace does not hold
+            # a reduction needs the site's earlier rows, which this trace does not hold
+            before = None
     n_known = 0 if before is None else len(before)
     gradients: Gradient | None = None
     pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before, graph=grad is not None)
@@ -87,7 +88,8 @@ def capture(
         callers_mode = torch.is_inference_mode_enabled() and grad is None
         with torch.inference_mode(callers_mode), forward.running(model, graph=grad is not None):
             in_idx = lm.batch(ids[n_known:])  # (1, T)
-            final = forward.hidden(model, in_idx, pass_.hooks(), past, graph=grad is not None)  # (1, T, D)
+            # (1, T, D)
+            final = forward.hidden(model, in_idx, pass_.hooks(), past, graph=grad is not None)
             pass_.check()
             if grad is not None:
                 logits = forward.logits_of(model, final[0, grad.position], graph=True)
@@ -109,7 +111,9 @@ def capture(
     return Trace(lm, weights, tokens, values, rows, edits, reduced, past, gradients, lean)
 
 
-def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str | Key] = ()) -> list[Trace]:
+def together(
+    lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str | Key] = ()
+) -> list[Trace]:
     """Trace several texts in one pass of a model without edits. Shorter texts are padded at their end."""
     model = lm.model
     config = lm.config
@@ -132,12 +136,15 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
         piece = Rows([shown.float().cpu()], site.form == "weights").cut(len(texts[text])).joined()
         if site.form == "weights":
             _check_rows(key, piece)
-        return Rows([piece.clone()], site.form == "weights")  # a clone, which does not keep the batch alive
+        # a clone, which does not keep the batch alive
+        return Rows([piece.clone()], site.form == "weights")
 
     traces = []
     for text, (ids, keys) in enumerate(zip(texts, keys_held, strict=True)):
         # sites with the same numbers (a block's output, the next one's input) share their memory
-        places = {key: (seen[key].data_ptr(), SITES[key[0]].form) for key in [*keys, ("final", None)]}
+        places = {
+            key: (seen[key].data_ptr(), SITES[key[0]].form) for key in [*keys, ("final", None)]
+        }
         rows_at = {place: rows(key, text) for key, place in places.items()}
         values = {key: rows_at[places[key]] for key in keys}
         lean = len(keys) < len(all_keys(config))
@@ -149,7 +156,9 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
     return traces
 
 
-def again(lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention: bool) -> dict[Key, Tensor]:
+def again(
+    lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention: bool
+) -> dict[Key, Tensor]:
     """Run one block again for the sites of it that a lean trace does not hold, and return their numbers.
 
     `attention` says which: the sites inside the block's attention, or all others. The block starts from its
@@ -157,7 +166,9 @@ def again(lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention
     """
     missing = [key for key in all_keys(lm.config) if key[1] == block and key not in trace.held]
     keys = [key for key in missing if SITES[key[0]].in_attention == attention]
-    pass_ = _Pass(lm.config, keys, [edit for edit in ready if edit.block == block], (), None, entered=block)
+    pass_ = _Pass(
+        lm.config, keys, [edit for edit in ready if edit.block == block], (), None, entered=block
+    )
     trace = trace.uncopied()
     stream = trace[INTO_BLOCK, block][None].to(lm.model.tok_emb.weight)  # (1, T, D)
     k, v = ((name, block) for name, site in SITES.items() if site.in_past is not None)
@@ -201,7 +212,8 @@ class _Pass:
         entered: int | None = None,
     ):
         self.entered = entered  # the block at which the pass begins; None: at the embeddings
-        self.live: dict[Key, Tensor] = {}  # with `graph`: the model's own tensors, to differentiate by
+        # with `graph`: the model's own tensors, to differentiate by
+        self.live: dict[Key, Tensor] = {}
         self.graph = graph
         self.config = config
         self.n_heads = config.n_heads
@@ -214,13 +226,17 @@ class _Pass:
         self.values: dict[Key, Tensor] = {}
         self.edits = edits
         self.edited = {
-            (block_edit.site, block_edit.block) for edit in edits for block_edit in edit.each(config.n_layers)
+            (block_edit.site, block_edit.block)
+            for edit in edits
+            for block_edit in edit.each(config.n_layers)
         }
         self.reductions: dict[Key, list[Reduction]] = {}
         self.reduced: dict[Reduction, list[Any]] = {}
         for reduction in reduce:
             if reduction.name in {other.name for other in self.reduced}:
-                raise ValueError(f"two reductions are called {reduction.name!r}; give each its own name")
+                raise ValueError(
+                    f"two reductions are called {reduction.name!r}; give each its own name"
+                )
             self.reduced[reduction] = []
             for key in expand([reduction.site], config):
                 self.reductions.setdefault(key, []).append(reduction)
@@ -230,9 +246,13 @@ class _Pass:
         weights = [key for key in all_keys(self.config) if SITES[key[0]].form == "weights"]
         watched = [key for key in weights if key in self.edited]
         return [
-            *(site_hook(key, _check_rows) for key in watched),  # before the edits, which may break the sums
+            # before the edits, which may break the sums
+            *(site_hook(key, _check_rows) for key in watched),
             *edit_hooks(self.edits, self.config, self.first, self.entered),
-            *(site_hook(key, self._record) for key in dict.fromkeys([*self.keep, *self.reductions])),
+            *(
+                site_hook(key, self._record)
+                for key in dict.fromkeys([*self.keep, *self.reductions])
+            ),
         ]
 
     def _record(self, key: Key, value: Tensor) -> None:
@@ -279,7 +299,9 @@ class _Pass:
             wanted = [key for key, at_key in self.reductions.items() if reduction in at_key]
             missing += wanted[len(results) :]
         if missing:
-            raise CaptureError(f"the pass never came by {missing[0]}: it has no numbers, so none are shown")
+            raise CaptureError(
+                f"the pass never came by {missing[0]}: it has no numbers, so none are shown"
+            )
 
 
 def site_hook(key: Key, visit: Callable[[Key, Tensor], None]) -> forward.Hook:
@@ -292,4 +314,6 @@ def _check_rows(key: Key, weights: Tensor) -> None:
     """Raise CaptureError unless each row of the attention weights, (..., T, K), sums to 1."""
     worst = (weights.sum(dim=-1, dtype=torch.float32) - 1).abs().max().item()  # of (..., T) sums
     if not worst < (1e-3 if weights.dtype == torch.float32 else 2e-2):
-        raise CaptureError(f"the rows at {key} do not sum to 1 (off by {worst:.3g}): that is not attention")
+        raise CaptureError(
+            f"the rows at {key} do not sum to 1 (off by {worst:.3g}): that is not attention"
+        )

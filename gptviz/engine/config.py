@@ -70,7 +70,9 @@ class GPTConfig:
         known = [field.name for field in dataclasses.fields(cls)]
         unknown = sorted(set(values) - set(known))
         if unknown:
-            raise ValueError(f"unknown keys in a config: {', '.join(unknown)}; known are {', '.join(known)}")
+            raise ValueError(
+                f"unknown keys in a config: {', '.join(unknown)}; known are {', '.join(known)}"
+            )
         missing = [name for name in SIZES if name not in values]
         if missing:
             raise ValueError(f"the config lacks {', '.join(missing)}")

@@ -27,7 +27,9 @@ from gptviz.engine.sites import Key
 # ---- the text form ----
 
 EVERY = "*"  # written as the block of an edit that is made in every block
-GRAMMAR = "site[.block[.head+head]][@position+position]=value, such as z.4.3=zero or resid_pre.2@5=mean"
+GRAMMAR = (
+    "site[.block[.head+head]][@position+position]=value, such as z.4.3=zero or resid_pre.2@5=mean"
+)
 
 _PARTS = re.compile(
     r"(?P<site>[^.@=]*)(?:\.(?P<block>[^.@=]*)(?:\.(?P<heads>[^.@=]*))?)?(?:@(?P<positions>[^@=]*))?"
@@ -35,7 +37,8 @@ _PARTS = re.compile(
 )
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 
-Parts = tuple[str, int | str | None, str, list[int] | None, list[int] | None]  # in the order of Edit's fields
+# in the order of Edit's fields
+Parts = tuple[str, int | str | None, str, list[int] | None, list[int] | None]
 
 
 def parts_of(text: str) -> Parts:
@@ -64,7 +67,9 @@ def indices(what: str, given: Iterable[int]) -> tuple[int, ...]:
             raise ValueError(f"{what} has {item!r}, which is no whole number")
         numbers.add(number)
     if not numbers:
-        raise ValueError(f"{what} is empty: nothing would be replaced; name at least one, or None for all")
+        raise ValueError(
+            f"{what} is empty: nothing would be replaced; name at least one, or None for all"
+        )
     return tuple(sorted(numbers))
 
 
@@ -101,7 +106,8 @@ NOT_FOR_WEIGHTS = {  # values for any site but attention weights, and what they 
     "shuffle": "let rows look ahead",
     "add": "add to weights that sum to 1",
 }
-TABLES = {"tok": "tok_emb", "out": "out_head"}  # the name of a term -> the module whose weight row it adds
+# the name of a term -> the module whose weight row it adds
+TABLES = {"tok": "tok_emb", "out": "out_head"}
 
 _NUMBER = "(?:0|[1-9][0-9]{0,8})"
 _NUMBERED = re.compile(rf"(hide|shuffle)({_NUMBER})|(ids)({_NUMBER}(?:\+{_NUMBER})*)")
@@ -137,7 +143,9 @@ class Named:
     @property
     def texts(self) -> tuple[tuple[int, ...], ...]:
         """The token ids of the other texts that it takes numbers from."""
-        texts = (part.numbers for part in self.parts if part.name in ("ids", "mean") and part.numbers)
+        texts = (
+            part.numbers for part in self.parts if part.name in ("ids", "mean") and part.numbers
+        )
         return tuple(dict.fromkeys(texts))
 
 
@@ -201,7 +209,9 @@ class Plus:
             object.__setattr__(self, "numbers", self.numbers.detach().float().cpu().clone())
         elif isinstance(self.numbers, str) or not isinstance(self.numbers, Source):
             kind = type(self.numbers).__name__
-            raise ValueError(f"what is added is a {kind}; give a trace, or a tensor: torch.as_tensor(...)")
+            raise ValueError(
+                f"what is added is a {kind}; give a trace, or a tensor: torch.as_tensor(...)"
+            )
         if not isinstance(self.factor, Real) or not math.isfinite(self.factor):
             raise ValueError(f"factor is {self.factor!r}; it must be a finite number")
 
@@ -222,7 +232,9 @@ class Plus:
 
     def scaled(self, like: Tensor, key: Key, first: int) -> Tensor:
         """What to add to the tensor `like`, whose first row is at position `first`; 0 beyond the numbers."""
-        return self.factor * rows_from(self.numbers, torch.zeros_like(like), key, first, weights=False)
+        return self.factor * rows_from(
+            self.numbers, torch.zeros_like(like), key, first, weights=False
+        )
 
 
 def positions_in(numbers: Tensor | Source, weights: bool = False) -> int | None:
@@ -256,7 +268,9 @@ def replacement(what: Named, value: Tensor, weights: bool) -> Tensor:
     if what.name == "shuffle":
         order = shuffled(value.shape[-2], what.numbers[0])
         return value[..., torch.from_numpy(order).to(value.device), :]
-    raise ValueError(f"only a model can say what {what.name!r} is: give the edit to LanguageModel.trace")
+    raise ValueError(
+        f"only a model can say what {what.name!r} is: give the edit to LanguageModel.trace"
+    )
 
 
 def shuffled(count: int, seed: int) -> np.ndarray:
@@ -273,15 +287,20 @@ def without(weights: Tensor, position: int) -> Tensor:
     changed = weights.clone()
     rows, keys = weights.shape[-2:]
     first = max(0, position + 1 - (keys - rows))  # the first row of a query after `position`
-    changed[..., first:, position : position + 1] = 0  # an empty slice if `position` is after all keys
+    # an empty slice if `position` is after all keys
+    changed[..., first:, position : position + 1] = 0
     later = changed[..., first:, :]
     remaining = later.sum(dim=-1, keepdim=True)
     itself = _one_key(weights, back=0)[..., first:, :]
     # (..., first, K) and (..., T - first, K) -> (..., T, K)
-    return torch.cat([changed[..., :first, :], torch.where(remaining > 0, later / remaining, itself)], dim=-2)
+    return torch.cat(
+        [changed[..., :first, :], torch.where(remaining > 0, later / remaining, itself)], dim=-2
+    )
 
 
-def rows_from(numbers: Tensor | Source, like: Tensor, key: Key, first: int, weights: bool) -> Tensor:
+def rows_from(
+    numbers: Tensor | Source, like: Tensor, key: Key, first: int, weights: bool
+) -> Tensor:
     """A copy of `like`, whose first row is at position `first`, with the rows that `numbers` has for it.
 
     Rows for which `numbers` has nothing stay those of `like`; attention weights (`weights`) on keys that it
@@ -318,12 +337,16 @@ def _of_tensor(numbers: Tensor, like: Tensor, first: int, weights: bool) -> Tens
     """
     if numbers.dim() == 1 and like.dim() == 2:
         numbers = numbers[None]
-    heads_fit = numbers.shape[:-2] == like.shape[:-2] or (like.dim() == 3 and numbers.shape[:-2] == (1,))
+    heads_fit = numbers.shape[:-2] == like.shape[:-2] or (
+        like.dim() == 3 and numbers.shape[:-2] == (1,)
+    )
     width_fits = numbers.shape[-1:] == like.shape[-1:] or (
         weights and numbers.shape[-1:] == numbers.shape[-2:-1]
     )
     if numbers.dim() != like.dim() or not heads_fit or not width_fits:
-        raise ValueError(f"a tensor {tuple(numbers.shape)} does not fit; the model has {tuple(like.shape)}")
+        raise ValueError(
+            f"a tensor {tuple(numbers.shape)} does not fit; the model has {tuple(like.shape)}"
+        )
     if numbers.shape[-2] == 1 and not weights:
         return numbers.expand_as(like)
     keys = like.shape[-1]  # of attention weights for a whole text, only the keys that `like` has
@@ -336,7 +359,9 @@ def checked(new: Tensor, site: str, weights: bool = False) -> Tensor:
     They must be finite; attention weights (`weights`), (H, T, K), must be 0 for keys after the query.
     """
     if not new.isfinite().all():
-        raise ValueError(f"the edit of {site!r} gives numbers that are not finite: NaN, or infinite")
+        raise ValueError(
+            f"the edit of {site!r} gives numbers that are not finite: NaN, or infinite"
+        )
     known = new.shape[-1] - new.shape[-2]  # the number of tokens before that of the first row
     ahead = new.triu(known + 1).nonzero().tolist() if weights else []  # [head, row, key] each
     if ahead:
@@ -351,7 +376,8 @@ def checked(new: Tensor, site: str, weights: bool = False) -> Tensor:
 def _one_key(attn: Tensor, back: int) -> Tensor:
     """Weights (..., T, K) with 1 on the key `back` tokens before each query (or on the first key), else 0."""
     rows, keys = attn.shape[-2:]
-    looked_at = (torch.arange(keys - rows, keys, device=attn.device) - back).clamp(min=0)  # (T,) key numbers
+    # (T,) key numbers
+    looked_at = (torch.arange(keys - rows, keys, device=attn.device) - back).clamp(min=0)
     looks = torch.zeros_like(attn)
     looks[..., torch.arange(rows, device=attn.device), looked_at] = 1
     return looks

@@ -22,7 +22,9 @@ from gptviz.engine.forward import Hook
 from gptviz.engine.sites import SITES, Key
 
 
-def edit_hooks(edits: Iterable[Edit], config: GPTConfig, first: int, entered: int | None) -> list[Hook]:
+def edit_hooks(
+    edits: Iterable[Edit], config: GPTConfig, first: int, entered: int | None
+) -> list[Hook]:
     """The hooks of one pass that make these edits; several edits of one site are made one after the other.
 
     Put them before all other hooks, which then see the new numbers. `first` is the position of the first
@@ -50,7 +52,8 @@ class _Editing:
             if shortcut is not None:
                 self.ends[shortcut.end, block] = ((site, block), (shortcut.plus, block))
         ends = [key for pair in self.ends.values() for key in pair]
-        self.carried: dict[Key, Tensor | None] = dict.fromkeys(ends)  # the tensors at those two keys
+        # the tensors at those two keys
+        self.carried: dict[Key, Tensor | None] = dict.fromkeys(ends)
 
     def hooks(self, done: Key | None) -> list[Hook]:
         """The hooks of the pass, without one for the key `done`, whose edits were made before the pass."""
@@ -61,7 +64,9 @@ class _Editing:
             *(self._hook(key, self.carried.__setitem__, last=True) for key in self.carried),
         ]
 
-    def _hook(self, key: Key, visit: Callable[[Key, Tensor], Tensor | None], last: bool = False) -> Hook:
+    def _hook(
+        self, key: Key, visit: Callable[[Key, Tensor], Tensor | None], last: bool = False
+    ) -> Hook:
         name, block = key
         site = SITES[name]
         return Hook(site.edited_module.format(b=block), site.side, partial(visit, key), last)

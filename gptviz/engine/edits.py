@@ -30,7 +30,9 @@ from gptviz.engine.sites import SITES, Key, check_key
 from gptviz.engine.weights import stamp
 from gptviz.text.as_html import table
 
-Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str | Plus | tuple[Plus, ...]
+Replacement = (
+    Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str | Plus | tuple[Plus, ...]
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +101,9 @@ class Edit:
 
     def _identity(self) -> tuple[object, ...]:
         # two edits have the same tensor if it is one object and nothing was written into it in between
-        value = (id(self.value), self._stamp) if isinstance(self.value, torch.Tensor) else self.value
+        value = (
+            (id(self.value), self._stamp) if isinstance(self.value, torch.Tensor) else self.value
+        )
         return (self.site, self.block, value, self.heads, self.positions)
 
     def __eq__(self, other: object) -> bool:
@@ -152,7 +156,9 @@ class Edit:
             edit = cls(*edit_values.parts_of(text))
             edit.check_form()
         except ValueError as error:
-            raise ValueError(f"{text!r} is no edit: {error}; an edit is written {GRAMMAR}") from None
+            raise ValueError(
+                f"{text!r} is no edit: {error}; an edit is written {GRAMMAR}"
+            ) from None
         return edit
 
     @property
@@ -170,9 +176,15 @@ class Edit:
                 f"an edit's value is {self.value!r}; it must be one of {edit_values.NAMED}, "
                 "or in Python a trace, a tensor or a function"
             )
-        if value is not None and value.name in edit_values.NOT_FOR_WEIGHTS and site.form == "weights":
+        if (
+            value is not None
+            and value.name in edit_values.NOT_FOR_WEIGHTS
+            and site.form == "weights"
+        ):
             why = edit_values.NOT_FOR_WEIGHTS[value.name]
-            raise ValueError(f"{self.value!r} would {why} in {self.site!r}: choose another value or site")
+            raise ValueError(
+                f"{self.value!r} would {why} in {self.site!r}: choose another value or site"
+            )
         if value is not None and value.name in edit_values.FOR_WEIGHTS and site.form != "weights":
             weight_sites = ", ".join(name for name, site in SITES.items() if site.form == "weights")
             raise ValueError(
@@ -184,7 +196,9 @@ class Edit:
             raise ValueError(f"a token's row does not fit {self.site!r}; it does {stream_sites}")
         if self.heads is not None and site.form == "rows":
             split_sites = ", ".join(name for name, site in SITES.items() if site.form != "rows")
-            raise ValueError(f"site {self.site!r} is not split by heads; those that are: {split_sites}")
+            raise ValueError(
+                f"site {self.site!r} is not split by heads; those that are: {split_sites}"
+            )
         if self.heads is not None and self.heads[0] < 0:
             raise ValueError(f"there is no head {self.heads[0]}; they are counted from 0")
 
@@ -206,7 +220,9 @@ class Edit:
             elif part.name != "shuffle":
                 edit_values.check_range("token id", part.numbers, 0, config.vocab_size)
                 if len(part.numbers) > (longest := config.context_length):
-                    raise ValueError(f"{len(part.numbers)} ids are more than the {longest} the model reads")
+                    raise ValueError(
+                        f"{len(part.numbers)} ids are more than the {longest} the model reads"
+                    )
         if (end := self.known) is None:
             return
         tensor = isinstance(self.value, torch.Tensor)
@@ -241,7 +257,11 @@ class Edit:
 
     def within(self, n_tokens: int) -> "Edit | None":
         """This edit for a text of `n_tokens`, without positions beyond it; None if no position is left."""
-        if self.named is not None and self.named.name == "hide" and self.named.numbers[0] >= n_tokens:
+        if (
+            self.named is not None
+            and self.named.name == "hide"
+            and self.named.numbers[0] >= n_tokens
+        ):
             return None
         end = min(n_tokens, n_tokens if self.known is None else self.known)
         if self.positions is None:
@@ -354,7 +374,9 @@ class Edit:
                 got = tuple(result.shape)
             else:
                 got = type(result).__name__
-            raise ValueError(f"the edit of {self.site!r} returned {got}, not a tensor {tuple(value.shape)}")
+            raise ValueError(
+                f"the edit of {self.site!r} returned {got}, not a tensor {tuple(value.shape)}"
+            )
         return edit_values.checked(result.to(value), self.site)
 
 

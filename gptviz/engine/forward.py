@@ -65,7 +65,11 @@ Hooks = Iterable[Hook]
 
 
 def hidden(
-    model: GPTModel, in_idx: Tensor, hooks: Hooks = (), past: Past | None = None, graph: bool = False
+    model: GPTModel,
+    in_idx: Tensor,
+    hooks: Hooks = (),
+    past: Past | None = None,
+    graph: bool = False,
 ) -> Tensor:
     """Run a pass without the output head: (b, T) ids -> (b, T, D), the output of final_norm.
 
@@ -120,7 +124,9 @@ def _of_row(block: nn.Module, x: Tensor, row: int, after: Earlier | None) -> Ten
 
     The other rows are only needed for their keys and values, unless a hook looks at the block.
     """
-    watched = any(module._forward_hooks or module._forward_pre_hooks for module in kernels.modules_of(block))
+    watched = any(
+        module._forward_hooks or module._forward_pre_hooks for module in kernels.modules_of(block)
+    )
     if watched or type(block) is not TransformerBlock or not kernels.serves(x):
         return block(x)[:, row]
     x = x[:, : row + 1]  # later tokens are hidden from this row by the causal mask
@@ -143,7 +149,11 @@ def block_again(
 
 
 def last_logits(
-    model: GPTModel, idx: Tensor, past: Past | None = None, position: int | None = None, hooks: Hooks = ()
+    model: GPTModel,
+    idx: Tensor,
+    past: Past | None = None,
+    position: int | None = None,
+    hooks: Hooks = (),
 ) -> Tensor:
     """Compute the logits after the last token of each text, (b, T) ids -> (b, V).
 
@@ -245,7 +255,11 @@ def _leaf(value: Tensor) -> Tensor:
 
 
 def _pass(
-    model: GPTModel, in_idx: Tensor, past: Past | None, position: int | None, visits: one_token.Visits | None
+    model: GPTModel,
+    in_idx: Tensor,
+    past: Past | None,
+    position: int | None,
+    visits: one_token.Visits | None,
 ) -> Tensor:
     """Run all blocks and final_norm: (b, T) ids -> (b, T, D). Every full pass of gptviz goes through here."""
     with threads(_threads_that_pay(multiply_adds(model, in_idx.numel()))):
@@ -281,7 +295,9 @@ def _watched(
     hooks = sorted(hooks, key=lambda hook: hook.last)
     visits = None
     if past is not None and one_token.serves(model, in_idx):
-        visits = one_token.visits_at(model, ((hook.module, hook.side, hook.visit) for hook in hooks))
+        visits = one_token.visits_at(
+            model, ((hook.module, hook.side, hook.visit) for hook in hooks)
+        )
     with _hooked(model, hooks if visits is None else ()):
         yield visits
 
@@ -290,7 +306,8 @@ def _watched(
 def _hooked(model: GPTModel, hooks: Hooks) -> Iterator[None]:
     """Register the hooks for passes of this thread; remove them after the block."""
     thread = threading.get_ident()
-    with ExitStack() as handles:  # a handle, as torch returns it, removes its hook when the block is left
+    # a handle, as torch returns it, removes its hook when the block is left
+    with ExitStack() as handles:
         for hook in sorted(hooks, key=lambda hook: hook.last):
             module = _submodule(model, hook.module)
             visit = partial(_visit, hook, thread)

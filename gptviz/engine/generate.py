@@ -40,17 +40,22 @@ class Step:
     id: int
     token: str  # the token alone, as `Token.text`
     probability: float  # of this token when it was drawn, after temperature, top-k and top-p
-    text_so_far: str = field(repr=False)  # the prompt and everything written since, this token included
-    point: float | None  # the random number in [0, 1) that drew it (`sampling.draw`); None at temperature 0
+    # the prompt and everything written since, this token included
+    text_so_far: str = field(repr=False)
+    # the random number in [0, 1) that drew it (`sampling.draw`); None at temperature 0
+    point: float | None
     # The number of tokens at the start of the text that no longer fitted into the context. From then on every
     # position shifts with each new token, so no kept key or value can be used, and each pass reads
     # everything.
     cropped: int
-    ended_by: str | None  # the stop string or end-of-text token that ended the text; None before the end
-    _logits: Tensor = field(repr=False, compare=False)  # (V,) the model's own, before temperature and filters
+    # the stop string or end-of-text token that ended the text; None before the end
+    ended_by: str | None
+    # (V,) the model's own, before temperature and filters
+    _logits: Tensor = field(repr=False, compare=False)
     sampling: Sampling = field(repr=False)
     tokenizer: tiktoken.Encoding = field(repr=False, compare=False)
-    trace: Trace | None = field(default=None, repr=False, compare=False)  # of the tokens that the model read
+    # of the tokens that the model read
+    trace: Trace | None = field(default=None, repr=False, compare=False)
 
     @property
     def logits(self) -> Tensor:
@@ -60,7 +65,11 @@ class Step:
     def _repr_html_(self) -> str:
         """The step as a small table, for a notebook."""
         shown = show_token(named_bytes(self.tokenizer, self.id))
-        drawn = {"token": shown, "probability": percent(self.probability), "drawn from": self.candidates(5)}
+        drawn = {
+            "token": shown,
+            "probability": percent(self.probability),
+            "drawn from": self.candidates(5),
+        }
         return table(drawn)
 
     @cached_property
@@ -193,7 +202,9 @@ class Growing:
         self.lm = lm
         self.context = lm.config.context_length
         # an edit that depends on the whole text changes the earlier tokens with every new one
-        self.past = Past(lm.model, room=min(longest, self.context)) if cache and lm.is_causal else None
+        self.past = (
+            Past(lm.model, room=min(longest, self.context)) if cache and lm.is_causal else None
+        )
         self.known: list[tuple[int, ...]] = [()]  # the token ids of each text in the past
 
     def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
@@ -201,7 +212,8 @@ class Growing:
         all_texts = [tuple(text) for text in texts]
         distinct = list(dict.fromkeys(all_texts))  # equal texts are computed once
         if self.past is None or len(distinct[0]) > self.context:
-            self.past = None  # the context slides, every position shifts: no kept key or value fits any more
+            # the context slides, every position shifts: no kept key or value fits any more
+            self.past = None
             new = [text[-self.context :] for text in distinct]
         else:
             n = len(self.known[0])
@@ -232,7 +244,9 @@ class _Captured:
 class _Writer:
     """One text that is being continued: its ids and bytes so far, and the random numbers that draw tokens."""
 
-    def __init__(self, lm: Reader, ids: Sequence[int], sampling: Sampling, skip: int, stop: Sequence[str]):
+    def __init__(
+        self, lm: Reader, ids: Sequence[int], sampling: Sampling, skip: int, stop: Sequence[str]
+    ):
         self.tokenizer = lm.tokenizer
         self.context = lm.config.context_length
         self.ids = list(ids)
@@ -256,7 +270,9 @@ class _Writer:
         token = token_text(raw)
         so_far = self.text.decode("utf-8", "replace")
         drawn_from = logits, self.sampling, self.tokenizer
-        return Step(chosen, token, probability, so_far, point, cropped, ended_by, *drawn_from, trace)
+        return Step(
+            chosen, token, probability, so_far, point, cropped, ended_by, *drawn_from, trace
+        )
 
     def _stop(self, new: int) -> str | None:
         """The stop string that the last `new` bytes complete, if any. Text of the prompt does not count."""
@@ -267,7 +283,9 @@ class _Writer:
         return None
 
 
-def _choose(logits: Tensor, sampling: Sampling, points: Iterator[float]) -> tuple[int, float, float | None]:
+def _choose(
+    logits: Tensor, sampling: Sampling, points: Iterator[float]
+) -> tuple[int, float, float | None]:
     """Choose a token from (V,) logits: its id, its probability, and the random number that drew it."""
     if sampling.greedy and torch.isfinite(logits.max()):  # faster than sorting 50,257 logits
         return int(logits.argmax()), 1.0, None  # the lowest id, if several logits are equal

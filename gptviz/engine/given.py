@@ -21,9 +21,14 @@ def ids_of(lm: Loaded, text: str | Iterable[int], special_tokens: bool = False) 
     else:
         ids = token_ids(text, "text", f"give a text, or {IDS}")
     outside = [i for i in ids if not 0 <= i < lm.config.vocab_size]
-    if outside and isinstance(text, str):  # a character model knows only the characters it was shown
+    # a character model knows only the characters it was shown
+    if outside and isinstance(text, str):
         missing = next((c for c in text if set(lm.encode(c)) & set(outside)), "?")
-        raise ValueError(f"{missing!r} in the text is none of {lm.name}'s {lm.config.vocab_size:,} tokens")
+        raise ValueError(
+            f"{missing!r} in the text is none of {lm.name}'s {lm.config.vocab_size:,} tokens"
+        )
     if outside:
-        raise ValueError(f"token id {outside[0]} given; {lm.name} has ids 0 to {lm.config.vocab_size - 1}")
+        raise ValueError(
+            f"token id {outside[0]} given; {lm.name} has ids 0 to {lm.config.vocab_size - 1}"
+        )
     return ids

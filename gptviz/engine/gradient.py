@@ -29,7 +29,9 @@ class Metric:
 
     def of(self, logits: Tensor) -> Tensor:
         """The difference for one position's logits: (V,) -> a scalar tensor ()."""
-        return logits[self.token] - (logits.mean() if self.against is None else logits[self.against])
+        return logits[self.token] - (
+            logits.mean() if self.against is None else logits[self.against]
+        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ class Gradient:
     def _of(self, key: Key) -> Tensor:
         if key not in self._values:
             sites = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
-            raise ValueError(f"there is no gradient of {key}; this trace has it of {sites}: keep the site")
+            raise ValueError(
+                f"there is no gradient of {key}; this trace has it of {sites}: keep the site"
+            )
         return self._values[key]
 
     def sites(self) -> list[Key]:
@@ -68,7 +72,9 @@ class Gradient:
         return nbytes_of(*self._values.values())
 
 
-def gradient(metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], config: GPTConfig) -> Gradient:
+def gradient(
+    metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], config: GPTConfig
+) -> Gradient:
     """Differentiate the metric with respect to each site's tensor.
 
     `logits` (V,) and the tensors in `values` must belong to one autograd graph. Where the metric does not

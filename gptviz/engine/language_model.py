@@ -31,7 +31,9 @@ class LanguageModel(Reader):
         """Mute every part in turn, of a text or of each of a list: see `gptviz.analysis.knock_out`."""
         return ask("lm.knock_out", self, text, target, **options)
 
-    def patching(self, clean: Any, corrupt: Any, target: Any = None, **options: Any) -> pd.DataFrame:
+    def patching(
+        self, clean: Any, corrupt: Any, target: Any = None, **options: Any
+    ) -> pd.DataFrame:
         """Put each place of one text's pass into the other's, or of lists: see `gptviz.analysis.patching`."""
         return ask("lm.patching", self, clean, corrupt, target, **options)
 

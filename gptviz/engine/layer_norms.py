@@ -48,7 +48,9 @@ class NormStatistics:
     def grid(self, column: str) -> NDArray[np.float32]:
         """The array (N, T) of this name, one of `COLUMNS`. Raises ValueError for any other name."""
         if column not in self.COLUMNS:
-            raise ValueError(f"norms have no column {column!r}; they have {', '.join(self.COLUMNS)}")
+            raise ValueError(
+                f"norms have no column {column!r}; they have {', '.join(self.COLUMNS)}"
+            )
         return getattr(self, column)
 
 
@@ -75,9 +77,16 @@ def _norms_of(model: GPTModel) -> list[Norm]:
 
     norms = []
     for b, trf_block in enumerate(model.trf_blocks):
-        norms.append(norm(f"block {b} · norm1", b, ("resid_pre", b), cast(LayerNorm, trf_block.norm1)))
-        norms.append(norm(f"block {b} · norm2", b, ("resid_mid", b), cast(LayerNorm, trf_block.norm2)))
-    return [*norms, norm("final", None, ("resid_post", len(model.trf_blocks) - 1), model.final_norm)]
+        norms.append(
+            norm(f"block {b} · norm1", b, ("resid_pre", b), cast(LayerNorm, trf_block.norm1))
+        )
+        norms.append(
+            norm(f"block {b} · norm2", b, ("resid_mid", b), cast(LayerNorm, trf_block.norm2))
+        )
+    return [
+        *norms,
+        norm("final", None, ("resid_post", len(model.trf_blocks) - 1), model.final_norm),
+    ]
 
 
 def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor]) -> NormStatistics:
@@ -89,8 +98,10 @@ def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor])
             shift = None
         else:
             shift = norm.shift.float().cpu()
-        after = F.layer_norm(before, before.shape[-1:], norm.scale.float().cpu(), shift, norm.eps)  # (T, D)
-        rows.append([*_mean_and_variance(before.numpy()), *_mean_and_variance(after.numpy())])  # 4 of (T,)
+        # (T, D)
+        after = F.layer_norm(before, before.shape[-1:], norm.scale.float().cpu(), shift, norm.eps)
+        # 4 of (T,)
+        rows.append([*_mean_and_variance(before.numpy()), *_mean_and_variance(after.numpy())])
     grids = np.array(rows, dtype=np.float32).swapaxes(0, 1)  # (4, N, T)
     return NormStatistics([norm.name for norm in norms], *grids)
 

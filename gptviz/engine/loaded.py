@@ -38,8 +38,18 @@ class Loaded:
     activation_is_assumed: bool = False
 
     def __post_init__(self) -> None:
-        of_kind("model", self.model, GPTModel, "give a GPTModel; gptviz.load and gptviz.wrap make the rest")
-        of_kind("config", self.config, GPTConfig, "give GPTConfig.from_dict(...) with the model's settings")
+        of_kind(
+            "model",
+            self.model,
+            GPTModel,
+            "give a GPTModel; gptviz.load and gptviz.wrap make the rest",
+        )
+        of_kind(
+            "config",
+            self.config,
+            GPTConfig,
+            "give GPTConfig.from_dict(...) with the model's settings",
+        )
         for name, value in _built_with(self.model):
             if self.config[name] != value:
                 raise ValueError(
@@ -54,10 +64,16 @@ class Loaded:
         return f"{type(self).__name__}({self.name!r}, {size}{edits})"
 
     def _repr_html_(self) -> str:
-        sizes = {name: f"{value:,}" for name, value in self.config.to_dict().items() if type(value) is int}
+        sizes = {
+            name: f"{value:,}"
+            for name, value in self.config.to_dict().items()
+            if type(value) is int
+        }
         rows = {"model": self.name, **sizes, "parameters": f"{self.config.parameters:,}"}
         if self.activation_is_assumed:
-            rows["activation"] = f"{self.config.activation}, assumed: the model's files do not say it"
+            rows["activation"] = (
+                f"{self.config.activation}, assumed: the model's files do not say it"
+            )
         if self.edits:
             rows["edits"] = ", ".join(map(str, self.edits))
         return table(rows)
@@ -113,12 +129,16 @@ class Loaded:
         Raises ValueError for a lone surrogate (half of a UTF-16 pair, which is no character): the message
         says where it stands and what to do.
         """
-        check_well_formed(of_kind("text", text, str, "give a string; encode each string of a list by itself"))
+        check_well_formed(
+            of_kind("text", text, str, "give a string; encode each string of a list by itself")
+        )
         return encode(self.tokenizer, text, special_tokens)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token."""
-        return b"".join(named_bytes(self.tokenizer, i) for i in token_ids(ids)).decode("utf-8", "replace")
+        return b"".join(named_bytes(self.tokenizer, i) for i in token_ids(ids)).decode(
+            "utf-8", "replace"
+        )
 
     def batch(self, ids: Sequence[int]) -> torch.Tensor:
         """One text's ids as the model takes them: (1, T), on the device of its weights."""
@@ -135,7 +155,8 @@ def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
     A setting comes once for each module that shows it, so that every module is compared with the config.
     """
     yield "vocab_size", model.tok_emb.num_embeddings
-    yield "vocab_size", model.out_head.weight.shape[0]  # a classifier's head has a row for each class instead
+    # a classifier's head has a row for each class instead
+    yield "vocab_size", model.out_head.weight.shape[0]
     yield "emb_dim", model.tok_emb.embedding_dim
     yield "context_length", model.pos_emb.num_embeddings
     yield "n_layers", len(model.trf_blocks)
@@ -149,4 +170,7 @@ def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
             yield "norm_eps", module.eps
             yield "norm_bias", module.shift is not None
         elif isinstance(module, GELU | torch.nn.GELU):
-            yield "activation", "gelu" if getattr(module, "approximate", "tanh") == "none" else "gelu_tanh"
+            yield (
+                "activation",
+                "gelu" if getattr(module, "approximate", "tanh") == "none" else "gelu_tanh",
+            )

@@ -45,7 +45,8 @@ class _Memory:
     @cached_property
     def blocks(self) -> list[tuple[Tensor, Tensor]]:
         """Each block's keys and values, (B, H, room, D/H)."""
-        with torch.inference_mode(False):  # views made in inference mode cannot be written into outside it
+        # views made in inference mode cannot be written into outside it
+        with torch.inference_mode(False):
             return list(zip(*(part.unbind() for part in self.kv), strict=True))
 
 
@@ -65,7 +66,8 @@ class Past:
         shape = (2, len(model.trf_blocks), batch, att.num_heads, max(1, room), att.head_dim)
         self._memory = _Memory(_empty(shape, weight.dtype, weight.device), 0)
         self._n = self.next = 0
-        self.weights: Fingerprint | None = None  # of the model that computed its numbers; None while empty
+        # of the model that computed its numbers; None while empty
+        self.weights: Fingerprint | None = None
 
     @classmethod
     def of(cls, model: GPTModel, keys: Sequence[Tensor], values: Sequence[Tensor]) -> "Past":
@@ -141,7 +143,9 @@ class Past:
         n = self._n
         if self._memory.used == n and n + t <= kv.shape[-2]:
             return
-        wider = _empty((*kv.shape[:-2], min(n + t + _more(n + t), most), kv.shape[-1]), kv.dtype, kv.device)
+        wider = _empty(
+            (*kv.shape[:-2], min(n + t + _more(n + t), most), kv.shape[-1]), kv.dtype, kv.device
+        )
         wider[..., :n, :] = kv[..., :n, :]
         self._memory = _Memory(wider, n)
 
@@ -194,7 +198,9 @@ class Past:
         """
         kv = self._memory.kv[..., : self._n, :].clone()
         for place, other, origin in pairs:
-            kv[first:, ..., self._place(place), :] = other._memory.kv[first:, ..., other._place(origin), :]
+            kv[first:, ..., self._place(place), :] = other._memory.kv[
+                first:, ..., other._place(origin), :
+            ]
         return self._copied(kv)
 
     def _copied(self, kv: Tensor) -> "Past":
@@ -212,7 +218,9 @@ class Past:
     def _place(self, position: int) -> int:
         """A position counted from 0. Raises ValueError if it is out of range."""
         if not -len(self) <= position < len(self):
-            raise ValueError(f"there is no token {position} in this past; they go from 0 to {len(self) - 1}")
+            raise ValueError(
+                f"there is no token {position} in this past; they go from 0 to {len(self) - 1}"
+            )
         return position % len(self)
 
 
@@ -246,8 +254,10 @@ def attend(att: Any, x: Tensor, past: Past | Before, block: int) -> Tensor:
     def by_heads(rows: Tensor) -> Tensor:  # (B, t, D) -> (B, t, H, D/H) -> (B, H, t, D/H)
         return rows.view(b, t, att.num_heads, att.head_dim).transpose(1, 2)
 
-    queries = by_heads(att.W_query(x))  # of the new tokens only; earlier queries are not needed again
-    keys, values = past.append(block, by_heads(att.W_key(x)), by_heads(att.W_value(x)))  # (B, H, n + t, D/H)
+    # of the new tokens only; earlier queries are not needed again
+    queries = by_heads(att.W_query(x))
+    # (B, H, n + t, D/H)
+    keys, values = past.append(block, by_heads(att.W_key(x)), by_heads(att.W_value(x)))
     n = keys.shape[2] - t
 
     attn_scores = queries @ keys.transpose(2, 3)  # (B, H, t, n + t)
@@ -259,7 +269,11 @@ def attend(att: Any, x: Tensor, past: Past | Before, block: int) -> Tensor:
 
 
 def final_hidden(
-    model: GPTModel, in_idx: Tensor, past: Past, position: int | None, visits: one_token.Visits | None
+    model: GPTModel,
+    in_idx: Tensor,
+    past: Past,
+    position: int | None,
+    visits: one_token.Visits | None,
 ) -> Tensor:
     """`GPTModel.final_hidden` for tokens after those of `past`, to which they are appended.
 
@@ -278,7 +292,9 @@ def final_hidden(
     if b != past.batch:
         raise ValueError(f"{b} texts given, after a past of {past.batch}: see Past.rows")
     if first < 0 or max(first, len(past)) + t > context:
-        raise ValueError(f"{t} tokens from position {first} on do not fit the context length of {context}")
+        raise ValueError(
+            f"{t} tokens from position {first} on do not fit the context length of {context}"
+        )
     past.weights = same(model, past.weights if len(past) else None, "the past was", "read the text")
     past.make_room(t, context)
     positions = torch.arange(first, first + t, device=in_idx.device)

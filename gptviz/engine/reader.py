@@ -36,7 +36,8 @@ from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
 from gptviz.tokenizer.one import OneToken, both_ids, one_token
 
-MOST_BYTES = 2**26  # the size of each model's cache of traces of other texts, whose numbers edits use
+# the size of each model's cache of traces of other texts, whose numbers edits use
+MOST_BYTES = 2**26
 
 Ids = tuple[int, ...]
 _Kept = LRUCache[tuple[Ids, tuple[Edit, ...]], Trace]
@@ -137,7 +138,9 @@ class Reader(Loaded):
         else:
             parts = [grad]
         if not 1 <= len(parts) <= 3:
-            raise ValueError(f"grad is {grad!r}; give token, (token, against) or (token, against, position)")
+            raise ValueError(
+                f"grad is {grad!r}; give token, (token, against) or (token, against, position)"
+            )
         parts += [None, -1][len(parts) - 1 :]
         token, against, position = parts
 
@@ -160,24 +163,34 @@ class Reader(Loaded):
             return [self.trace(text, **options) for text in texts]
         ids = [self._ids(text, options.get("special_tokens", False)) for text in texts]
         parts = (ids[start : start + at_a_time] for start in range(0, len(ids), at_a_time))
-        return [trace for part in parts for trace in together(self, part, options.get("at_once", ()))]
+        return [
+            trace for part in parts for trace in together(self, part, options.get("at_once", ()))
+        ]
 
     @undisturbed
-    def hidden(self, in_idx: Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None) -> Tensor:
+    def hidden(
+        self, in_idx: Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None
+    ) -> Tensor:
         """`forward.hidden` with the model's edits, which the hooks then see: (b, T) ids -> (b, T, D)."""
         return forward.hidden(self.model, in_idx, [*self._hooks(in_idx, past), *hooks], past)
 
     @undisturbed
-    def last_logits(self, idx: Tensor, past: Past | None = None, position: int | None = None) -> Tensor:
+    def last_logits(
+        self, idx: Tensor, past: Past | None = None, position: int | None = None
+    ) -> Tensor:
         """`forward.last_logits` with the model's edits: (b, T) ids -> (b, V)."""
-        return forward.last_logits(self.model, idx, past, position, self._hooks(idx, past, position))
+        return forward.last_logits(
+            self.model, idx, past, position, self._hooks(idx, past, position)
+        )
 
     @undisturbed
     def next_logits(self, ids: Sequence[int], past: Past | None = None) -> Tensor:
         """The logits after the tokens `ids`, which follow those of `past`: (V,) float32 on the CPU."""
         return self.last_logits(self.batch(ids), past)[0].float().cpu()  # (1, V) -> (V,)
 
-    def hooks(self, n_tokens: int, first: int = 0, entered: int | None = None) -> list[forward.Hook]:
+    def hooks(
+        self, n_tokens: int, first: int = 0, entered: int | None = None
+    ) -> list[forward.Hook]:
         """The hooks that make the model's edits in a pass: see `editing.edit_hooks`.
 
         `n_tokens` is the length of the whole text, and `first` the position of the first token in the pass.
@@ -192,7 +205,9 @@ class Reader(Loaded):
                 )
         return edit_hooks(ready(self, self.edits), self.config, first, entered)
 
-    def _hooks(self, in_idx: Tensor, past: Past | None, position: int | None = None) -> list[forward.Hook]:
+    def _hooks(
+        self, in_idx: Tensor, past: Past | None, position: int | None = None
+    ) -> list[forward.Hook]:
         """The hooks that make the model's edits in a pass on (b, T) ids, after a past or at a position."""
         if not self.edits:
             return []
@@ -244,7 +259,8 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
 
     def numbers(part: Named) -> Tensor | Trace:
         if part.name in TABLES:
-            return lm.model.get_parameter(f"{TABLES[part.name]}.weight")[part.numbers[0]][None]  # (1, D)
+            # (1, D)
+            return lm.model.get_parameter(f"{TABLES[part.name]}.weight")[part.numbers[0]][None]
         other = read[part.numbers]
         if part.name == "ids":
             return other
@@ -261,7 +277,8 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
         return replace(edit, value=edit.value.only(edit.key))
     if isinstance(edit.value, tuple):
         sources = [
-            p.numbers.only(edit.key) if isinstance(p.numbers, Trace) else p.numbers for p in edit.value
+            p.numbers.only(edit.key) if isinstance(p.numbers, Trace) else p.numbers
+            for p in edit.value
         ]
         return replace(edit, value=tuple(map(Plus, sources, (part.factor for part in edit.value))))
     return edit
@@ -270,7 +287,8 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
 def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace:
     """A trace of these ids, with these edits, that holds these sites; from the cache, if it has one."""
     edits_here = tuple(fit for edit in edits if (fit := edit.within(len(ids))) is not None)
-    if any(edit.is_function for edit in edits_here):  # a function may do something else each time: no cache
+    # a function may do something else each time: no cache
+    if any(edit.is_function for edit in edits_here):
         return lm.plain.trace(ids, keep=keys, edits=edits_here)
     traces = _texts.get(lm.model, lambda: _Kept(MOST_BYTES, lambda trace: trace.nbytes))
     cache_key = (ids, edits_here)
@@ -282,6 +300,7 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     trace = lm.plain.trace(ids, keep=missing, edits=edits_here).released().uncopied()
     if cached is not None:
         trace = cached.joined(trace)
-    with _lock, suppress(ValueError):  # LRUCache raises it for a trace that is larger than the whole cache
+    # LRUCache raises it for a trace that is larger than the whole cache
+    with _lock, suppress(ValueError):
         traces[cache_key] = trace
     return trace

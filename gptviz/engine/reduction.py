@@ -32,9 +32,13 @@ class Reduction:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise ValueError(f"a reduction's name is {self.name!r}; give the name to ask for its results by")
+            raise ValueError(
+                f"a reduction's name is {self.name!r}; give the name to ask for its results by"
+            )
         if not callable(self.function):
-            raise ValueError(f"the reduction {self.name!r} has {self.function!r}, which is no function")
+            raise ValueError(
+                f"the reduction {self.name!r} has {self.function!r}, which is no function"
+            )
 
     def of(self, value: torch.Tensor) -> Any:
         """The result for one block. A result that is a view is copied, so as not to keep the tensor alive."""

@@ -73,7 +73,8 @@ class Rows:
             last = min(stop - offset, part.shape[-2])
             if first < last:
                 rows = part[..., first:last, :]
-                wanted.append(rows[..., :stop] if self.weights else rows)  # later keys are hidden from these
+                # later keys are hidden from these
+                wanted.append(rows[..., :stop] if self.weights else rows)
             offset += part.shape[-2]
         return wanted
 

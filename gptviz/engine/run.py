@@ -34,7 +34,9 @@ class Run:
         ids = tuple(token_ids(self.ids))
         edits = edits_of(self.edits)
         if not ids or min(ids) < 0:
-            raise ValueError(f"a run's ids are {self.ids!r}: give at least one, and whole numbers from 0 on")
+            raise ValueError(
+                f"a run's ids are {self.ids!r}: give at least one, and whole numbers from 0 on"
+            )
         for edit in edits:
             if callable(edit.value):
                 raise ValueError(

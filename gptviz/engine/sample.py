@@ -18,7 +18,8 @@ FOLDER = Path(__file__).parents[1] / "assets" / "text"
 FILE = FOLDER / "held_out.txt"
 MORE = FOLDER / "held_out_more.txt"
 
-WINDOW = 256  # the number of tokens that are read in one pass, or the model's context if that is shorter
+# the number of tokens that are read in one pass, or the model's context if that is shorter
+WINDOW = 256
 MOST_WINDOWS = 24  # the largest number of windows; a model with a tiny context would have many more
 
 
@@ -57,7 +58,9 @@ def long_passages() -> tuple[Passage, ...]:
 
 def _read(file: Path) -> tuple[Passage, ...]:
     """The passages in a file, in which each begins with a line "== title (author, year)"."""
-    parts = re.split(r"^== (.*) \((.*), (\d{4})\)\n\n", file.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    parts = re.split(
+        r"^== (.*) \((.*), (\d{4})\)\n\n", file.read_text("utf-8"), flags=re.MULTILINE
+    )[1:]
     return tuple(
         Passage(title, author, int(year), text.strip())
         for title, author, year, text in zip(*(parts[i::4] for i in range(4)), strict=True)

@@ -93,7 +93,8 @@ class Reading:
         self.means: Means | None = None
         self._sums: dict[Key, torch.Tensor] = {}
         self._kept_as = ""  # the name in the disk cache
-        self._one_at_a_time = threading.Lock()  # two callers may share this object: no window is read twice
+        # two callers may share this object: no window is read twice
+        self._one_at_a_time = threading.Lock()
 
     @undisturbed
     def step(self) -> None:
@@ -130,7 +131,8 @@ class Reading:
 
         def add(key: Key, value: torch.Tensor) -> None:
             shown = SITES[key[0]].present(value, self.config.n_heads)
-            of_text[key] = shown.sum(dim=-2, keepdim=True, dtype=torch.float64).cpu()  # (1, D) or (H, 1, D/H)
+            # (1, D) or (H, 1, D/H)
+            of_text[key] = shown.sum(dim=-2, keepdim=True, dtype=torch.float64).cpu()
 
         keys = [key for key in all_keys(self.config) if SITES[key[0]].form != "weights"]
         return [site_hook(key, add) for key in keys]
@@ -139,7 +141,12 @@ class Reading:
 def _to_json(means: Means) -> list[Any]:
     """Encode the means as base64 float32: exact, and a fifth of the size of decimal text."""
     return [
-        [site, block, [*mean.shape], base64.b64encode(mean.numpy().astype("<f4").tobytes()).decode()]
+        [
+            site,
+            block,
+            [*mean.shape],
+            base64.b64encode(mean.numpy().astype("<f4").tobytes()).decode(),
+        ]
         for (site, block), mean in means.items()
     ]
 

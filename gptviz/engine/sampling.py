@@ -119,7 +119,8 @@ AS_IT_IS = Sampling()
 class Distribution:
     """The probability of every token, and the steps that lead to it: tensors (V,), floats in float64."""
 
-    order: torch.Tensor  # token ids from the largest logit down; of equal logits the lower id comes first
+    # token ids from the largest logit down; of equal logits the lower id comes first
+    order: torch.Tensor
     rank: torch.Tensor  # of each token id: its index in `order`, from 0
     scaled: torch.Tensor  # logits / temperature; the logits themselves at temperature 0
     in_top_k: torch.Tensor  # bool: kept by top-k
@@ -138,18 +139,26 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
     Raises ValueError if `logits` is not one row, or its largest value is NaN or infinite.
     """
     if logits.dim() != 1 or logits.numel() == 0:
-        raise ValueError(f"expected one row of logits (V,), got a tensor of shape {tuple(logits.shape)}")
-    logits = logits.detach().double()  # in float32 the tiny probability of a kept token could become 0
+        raise ValueError(
+            f"expected one row of logits (V,), got a tensor of shape {tuple(logits.shape)}"
+        )
+    # in float32 the tiny probability of a kept token could become 0
+    logits = logits.detach().double()
     largest = logits.max()
-    if not torch.isfinite(largest):  # NaN, +inf, or -inf everywhere: max() carries each of them here
-        raise ValueError(f"the largest logit is {largest.item()}: these logits make no distribution")
+    # NaN, +inf, or -inf everywhere: max() carries each of them here
+    if not torch.isfinite(largest):
+        raise ValueError(
+            f"the largest logit is {largest.item()}: these logits make no distribution"
+        )
 
-    ordered, order = torch.sort(logits, descending=True, stable=True)  # (V,); of equals the lower id first
+    # (V,); of equals the lower id first
+    ordered, order = torch.sort(logits, descending=True, stable=True)
     if sampling.temperature == 0:
         shares = torch.zeros_like(ordered)
         shares[0] = 1.0
     else:
-        below = ordered - ordered[0]  # at most 0, so that no division by a small temperature overflows in exp
+        # at most 0, so that no division by a small temperature overflows in exp
+        below = ordered - ordered[0]
         shares = torch.softmax(below / float(sampling.temperature), dim=0)
 
     if sampling.top_k is None:
@@ -173,9 +182,11 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
 
 def nucleus_size(shares: torch.Tensor, top_p: float | None) -> int:
     """The number of tokens that it takes to reach top_p; `shares` (V,): probabilities, the largest first."""
-    if top_p is None or top_p == 1:  # rounded sums could reach 1 before the last tokens, which must stay
+    # rounded sums could reach 1 before the last tokens, which must stay
+    if top_p is None or top_p == 1:
         return shares.numel()
-    before = torch.cumsum(shares, dim=0) - shares  # (V,) the sum of the probabilities before each token
+    # (V,) the sum of the probabilities before each token
+    before = torch.cumsum(shares, dim=0) - shares
     return max(1, int((before < top_p).sum()))
 
 
@@ -195,7 +206,11 @@ def draw(chances: Distribution, point: float) -> int:
 
 
 def next_tokens_of(
-    tokenizer: tiktoken.Encoding, logits: torch.Tensor, k: int, sampling: Sampling, cut: bool = False
+    tokenizer: tiktoken.Encoding,
+    logits: torch.Tensor,
+    k: int,
+    sampling: Sampling,
+    cut: bool = False,
 ) -> pd.DataFrame:
     """A table of the `k` most probable tokens for (V,) logits: see `Trace.next_tokens`.
 

@@ -49,7 +49,9 @@ class Shown(Protocol):
 
     def _repr_html_(self) -> str: ...
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]: ...
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> dict[str, str]: ...
 
 
 class Showing:

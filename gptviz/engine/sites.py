@@ -92,11 +92,13 @@ class Site:
         rows = value.reshape(value.shape[-2:])  # (1, T, D) or, for pos_emb, (T, D) -> (T, D)
         if self.form == "rows":
             return rows
-        return rows.view(len(rows), n_heads, -1).transpose(0, 1)  # (T, D) -> (T, H, D/H) -> (H, T, D/H)
+        # (T, D) -> (T, H, D/H) -> (H, T, D/H)
+        return rows.view(len(rows), n_heads, -1).transpose(0, 1)
 
     def restore(self, shown: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         """Undo `present`: give the tensor the shape, dtype and device of the model's tensor `like`."""
-        rows = shown.transpose(0, 1) if self.form == "heads" else shown  # (H, T, D/H) -> (T, H, D/H)
+        # (H, T, D/H) -> (T, H, D/H)
+        rows = shown.transpose(0, 1) if self.form == "heads" else shown
         return rows.reshape(like.shape).to(like)  # back to (1, T, D), (T, D) or (1, H, T, T)
 
 
@@ -152,7 +154,12 @@ def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = (
         return keys
     for key in keys:
         site, block = key
-        if block is None or SITES[site].in_past or site == INTO_BLOCK or key == ("resid_post", last):
+        if (
+            block is None
+            or SITES[site].in_past
+            or site == INTO_BLOCK
+            or key == ("resid_post", last)
+        ):
             keys_held[key] = None
     return list(keys_held)
 
@@ -189,7 +196,9 @@ def check_key(site: str, block: object, n_layers: int | None) -> Key:
         )
     if not SITES[site].per_block:
         if block is not None:
-            raise ValueError(f"site {site!r} is outside the blocks; ask for it without the block {block!r}")
+            raise ValueError(
+                f"site {site!r} is outside the blocks; ask for it without the block {block!r}"
+            )
         return site, None
     if block is None:
         if n_layers is None:

@@ -35,7 +35,8 @@ def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int], first: int = 0) 
     """The tokens with their positions, from `first` on, text and bytes; `<id N>` if an id has none."""
     raws = [named_bytes(tokenizer, i) for i in ids]
     return [
-        Token(p, i, token_text(raw), raw) for p, (i, raw) in enumerate(zip(ids, raws, strict=True), first)
+        Token(p, i, token_text(raw), raw)
+        for p, (i, raw) in enumerate(zip(ids, raws, strict=True), first)
     ]
 
 
@@ -45,7 +46,9 @@ def token_ids(given: object, what: str = "ids", do: str = f"give {IDS}") -> list
     """
     if isinstance(given, torch.Tensor | np.ndarray):
         if given.ndim != 1:
-            raise ValueError(f"ids of shape {tuple(given.shape)} given; they must be one text's, (T,)")
+            raise ValueError(
+                f"ids of shape {tuple(given.shape)} given; they must be one text's, (T,)"
+            )
         given = given.tolist()
     ids = []
     for item in listed(what, given, do):

@@ -94,10 +94,12 @@ class Trace(Showing):
             self._reduced = reduced
         self._past = past  # keys and values of all its tokens, if the pass came after another trace
         self._grad = grad
-        self._lean = lean  # whether a site that is not held is worked out by running its block again
+        # whether a site that is not held is worked out by running its block again
+        self._lean = lean
         self._opened = Opened()
         self.hands_out_copies = True
-        self._weights = weights  # the fingerprint of the weights that made it, which may change later
+        # the fingerprint of the weights that made it, which may change later
+        self._weights = weights
         self._held: GPTModel | None = lm.model  # keeps the model in memory, until `released`
         self._model = weakref.ref(lm.model)
 
@@ -131,7 +133,9 @@ class Trace(Showing):
         """
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
             # L tensors of the site's shape -> (L, ...)
-            return torch.stack([self._values_of((key, block)) for block in range(self.config.n_layers)])
+            return torch.stack(
+                [self._values_of((key, block)) for block in range(self.config.n_layers)]
+            )
         rows = self._rows_of(check_key(*key_of(key), self.config.n_layers))
         if self.hands_out_copies:
             return rows.copied()
@@ -140,9 +144,14 @@ class Trace(Showing):
     def _ipython_key_completions_(self) -> list[str | Key]:
         """What IPython offers to complete `trace["` with: each site, then each (site, block)."""
         keys = self.sites()
-        return [*dict.fromkeys(site for site, _ in keys), *(key for key in keys if key[1] is not None)]
+        return [
+            *dict.fromkeys(site for site, _ in keys),
+            *(key for key in keys if key[1] is not None),
+        ]
 
-    def rows(self, site: str, block: int | None = None, start: int = 0, stop: int | None = None) -> Tensor:
+    def rows(
+        self, site: str, block: int | None = None, start: int = 0, stop: int | None = None
+    ) -> Tensor:
         """A site's rows for the tokens from `start` to before `stop` (as in a slice, None is the end).
 
         n rows are (n, D), (H, n, D/H) or, for `attn`, (H, n, stop): the weights of the keys before `stop`.
@@ -201,7 +210,9 @@ class Trace(Showing):
         Raises ValueError if `lm.trace` was called without `grad`.
         """
         if self._grad is None:
-            raise ValueError('this trace has no gradient; trace with grad=(" mill", " barn"), or one token')
+            raise ValueError(
+                'this trace has no gradient; trace with grad=(" mill", " barn"), or one token'
+            )
         return self._grad
 
     def sites(self) -> list[Key]:
@@ -233,9 +244,13 @@ class Trace(Showing):
                 return copied(computed)
             return computed
         names = ", ".join(reduction.name for reduction in self._reduced) or "none"
-        raise ValueError(f"this trace has no reduction {name!r}, but {names}; trace again with reduce=[...]")
+        raise ValueError(
+            f"this trace has no reduction {name!r}, but {names}; trace again with reduce=[...]"
+        )
 
-    def holds(self, keep: Iterable[str | Key] | None = None, reduce: Iterable[Reduction] = ()) -> bool:
+    def holds(
+        self, keep: Iterable[str | Key] | None = None, reduce: Iterable[Reduction] = ()
+    ) -> bool:
         """Whether the trace holds all these sites (None: every site) and these reductions.
 
         Raises ValueError for sites and blocks that do not exist.
@@ -257,7 +272,9 @@ class Trace(Showing):
             ("edits", self.edits, other.edits),
         ):
             if mine != theirs:
-                raise ValueError(f"these traces cannot be joined: their {what} differ, {mine} and {theirs}")
+                raise ValueError(
+                    f"these traces cannot be joined: their {what} differ, {mine} and {theirs}"
+                )
         if self._weights != other._weights:
             raise ValueError(
                 f"these traces cannot be joined: two different models are called {self.name!r}, or its "
@@ -266,7 +283,9 @@ class Trace(Showing):
         names = {reduction.name: reduction for reduction in self._reduced}
         for reduction in other._reduced:
             if names.get(reduction.name, reduction) != reduction:
-                raise ValueError(f"these traces do not join: each has its own reduction {reduction.name!r}")
+                raise ValueError(
+                    f"these traces do not join: each has its own reduction {reduction.name!r}"
+                )
         values = other._values | self._values
         return self._with(
             _values={key: values[key] for key in all_keys(self.config) if key in values},
@@ -387,12 +406,16 @@ class Trace(Showing):
         and for logits that are NaN or infinite.
         """
         if stamp(self._head) != self._head_was:
-            raise ValueError("the model's output head was changed since this trace: trace the text again")
+            raise ValueError(
+                "the model's output head was changed since this trace: trace the text again"
+            )
         if position is None:
             first = 0
         else:
             first = self.place_of(position)
-        final = self._final.between(first, len(self) if position is None else first + 1).to(self._head)
+        final = self._final.between(first, len(self) if position is None else first + 1).to(
+            self._head
+        )
         # (T, D) or (1, D), x (V, D) -> (T, V) or (1, V)
         rows = checked(kernels.linear(final, self._head).float().cpu())
         if position is None:
@@ -414,7 +437,10 @@ class Trace(Showing):
         less than 1 when other tokens have a probability, too. The logits are the model's own.
         """
         return next_tokens_of(
-            self.tokenizer, self.logits(self.place_of(position)), k, Sampling(temperature, top_k, top_p)
+            self.tokenizer,
+            self.logits(self.place_of(position)),
+            k,
+            Sampling(temperature, top_k, top_p),
         )
 
     @undisturbed
@@ -425,7 +451,9 @@ class Trace(Showing):
         exponential is the perplexity. Raises ValueError for a text of one token.
         """
         if len(self) < 2:
-            raise ValueError("a text of one token has no next token, and so no loss: trace two or more")
+            raise ValueError(
+                "a text of one token has no next token, and so no loss: trace two or more"
+            )
         targets = torch.tensor([token.id for token in self.tokens[1:]])
         return float(torch.nn.functional.cross_entropy(self.logits()[:-1], targets))
 
@@ -442,7 +470,9 @@ class Trace(Showing):
         key = check_key(site, block, self.config.n_layers)
         form = SITES[site].form
         if form == "rows" and head is not None:
-            raise ValueError(f"{site} has no heads: ask for t.table({site!r}, ...) without the head {head!r}")
+            raise ValueError(
+                f"{site} has no heads: ask for t.table({site!r}, ...) without the head {head!r}"
+            )
         if form != "rows" and head is None:
             last = self.config.n_heads - 1
             raise ValueError(
@@ -470,7 +500,9 @@ class Trace(Showing):
         return pd.DataFrame(
             {
                 "norm": np.repeat(statistics.names, tokens).astype(object),
-                "block": pd.array([norm.block for norm in self._norms for _ in range(tokens)], dtype="Int64"),
+                "block": pd.array(
+                    [norm.block for norm in self._norms for _ in range(tokens)], dtype="Int64"
+                ),
                 "position": np.tile(np.arange(tokens), len(statistics.names)),
                 "token": [token.shown for token in self._tokens] * len(statistics.names),
                 **{column: statistics.grid(column).ravel() for column in NormStatistics.COLUMNS},
@@ -520,7 +552,9 @@ class Trace(Showing):
     def _has_heads(self) -> bool:
         return self._lean or self.holds(["attn", "z"])
 
-    def attribution(self, token: OneToken, against: Against = None, position: int = -1) -> pd.DataFrame:
+    def attribution(
+        self, token: OneToken, against: Against = None, position: int = -1
+    ) -> pd.DataFrame:
         """What each part of the model adds to the token's logit: see `gptviz.analysis.attribution`."""
         return ask("trace.attribution", self, self.lm, token, against, position)
 

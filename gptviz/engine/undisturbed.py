@@ -54,7 +54,8 @@ def settled() -> Iterator[None]:
 
     Settings of a thread are changed for this thread only, those of the process for all threads.
     """
-    if _this_thread.inside:  # an outer call has set everything; what gptviz itself changed since must stay
+    # an outer call has set everything; what gptviz itself changed since must stay
+    if _this_thread.inside:
         yield
         return
     with ExitStack() as settings:
@@ -139,7 +140,8 @@ def undisturbed(function: Callable[P, R]) -> Callable[P, R]:
             generator = cast(Any, function(*args, **named))
             try:
                 while True:
-                    with settled():  # left before each yield, so that the caller has its own settings
+                    # left before each yield, so that the caller has its own settings
+                    with settled():
                         try:
                             value = next(generator)
                         except StopIteration as end:

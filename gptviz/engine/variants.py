@@ -50,7 +50,9 @@ def variants(
     size = max(1, min(most, BATCH_NUMBERS // (4 * stream.numel())))
     for i in range(0, len(choices), size):
         batch = choices[i : i + size]
-        finals = hidden_from(lm.model, block, start, [*own_hooks, *_hooks(lm, batch, first)], row, past)
+        finals = hidden_from(
+            lm.model, block, start, [*own_hooks, *_hooks(lm, batch, first)], row, past
+        )
         # still one text if no list of the batch has an edit
         yield finals.expand(len(batch), *finals.shape[1:])  # (B, T, D) or (B, D)
 
@@ -67,8 +69,13 @@ def _hooks(lm: Reader, choices: Sequence[Sequence[Edit]], first: int) -> list[Ho
         for number, edit in places[key]:
             site = SITES[edit.site]
             text = value[number]
-            text.copy_(site.restore(edit.apply(site.present(text[None], lm.config.n_heads), first), text))
+            text.copy_(
+                site.restore(edit.apply(site.present(text[None], lm.config.n_heads), first), text)
+            )
         return value
 
     sites = [(key, SITES[key[0]]) for key in places]
-    return [Hook(site.edited_module.format(b=key[1]), site.side, partial(visit, key)) for key, site in sites]
+    return [
+        Hook(site.edited_module.format(b=key[1]), site.side, partial(visit, key))
+        for key, site in sites
+    ]

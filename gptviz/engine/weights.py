@@ -117,12 +117,14 @@ class _Watched:
         self.moves = moves  # how often a tensor of the model was replaced
         places = (d for m in model.modules() for d in (m._modules, m._parameters, m._buffers))
         self._places: list[dict[str, Any]] = [d for d in places if d]
-        self._here = self._all()  # keeps these objects alive, so that no new object can get one of their ids
+        # keeps these objects alive, so that no new object can get one of their ids
+        self._here = self._all()
         self._ids = list(map(id, self._here))
         self._built = crc32(repr([_built(module) for module in model.modules()]).encode())
         # by id, so that a tensor in two places (tied weights) is there once
         tensors = {id(t): t for t in self._here if isinstance(t, torch.Tensor)}.values()
-        self._tensors = [t for t in tensors if not t.is_inference()]  # inference tensors have no `_version`
+        # inference tensors have no `_version`
+        self._tensors = [t for t in tensors if not t.is_inference()]
         self._addressed = list(tensors)
         self._addresses = [t.data_ptr() for t in tensors]
         views = [_some(t) for t in tensors]
@@ -172,7 +174,8 @@ def _some(tensor: torch.Tensor) -> Any:
     tensor = tensor.flatten(0, -2) if tensor.dim() > 1 else tensor.reshape(1, -1)  # (R, C)
     if tensor.element_size() in _WHOLE:
         tensor = tensor.view(_WHOLE[tensor.element_size()])
-    rows, columns = (max(1, -(-n // MOST)) for n in tensor.shape)  # step sizes: n / MOST, rounded up
+    # step sizes: n / MOST, rounded up
+    rows, columns = (max(1, -(-n // MOST)) for n in tensor.shape)
     if len(tensor) == 1:
         tensor = tensor[0, ::columns]
     else:

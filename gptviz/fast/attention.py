@@ -28,7 +28,11 @@ Earlier = Callable[[Tensor, Tensor], Known]
 
 
 def attention(
-    att: Any, x: Tensor, after: Earlier | None = None, last: bool = False, known: Known | None = None
+    att: Any,
+    x: Tensor,
+    after: Earlier | None = None,
+    last: bool = False,
+    known: Known | None = None,
 ) -> Tensor:
     """`MultiHeadAttention.forward`: (b, T, d_in) -> (b, T, d_out).
 
@@ -91,17 +95,20 @@ def _by_rows(att: Any, b: int, queries: Tensor, keys: Tensor, values: Tensor) ->
     for i in range(0, n, ROWS):
         j = min(i + ROWS, n)
         seen = first + j
-        block = scores[: heads * (j - i) * seen].view(heads, j - i, seen)  # (b * H, rows, seen keys)
+        # (b * H, rows, seen keys)
+        block = scores[: heads * (j - i) * seen].view(heads, j - i, seen)
         _divided(queries[:, i:j], keys[:, :seen], mask[: j - i, : j - i], block)
         if weights is not None:
             weights[:, i:j, :seen] = block
             weights[:, i:j, seen:] = 0
-        by_head[:, :, i:j] = (block @ values[:, :seen]).view(b, -1, j - i, d)  # (b, H, rows, head_dim)
+        # (b, H, rows, head_dim)
+        by_head[:, :, i:j] = (block @ values[:, :seen]).view(b, -1, j - i, d)
     if weights is not None:
         shown = weights.view(b, -1, n, k)  # (b, H, T, K)
         before = _version(shown)
         dropped = att.dropout(shown)
-        if dropped is not shown or before is None or _version(shown) != before:  # an edit: once more with it
+        # an edit: once more with it
+        if dropped is not shown or before is None or _version(shown) != before:
             by_head.copy_(dropped @ values.view(b, -1, k, d))
     return context.view(b, n, -1)  # (b, T, H, head_dim) -> (b, T, d_out)
 

@@ -54,7 +54,9 @@ def enabled() -> bool:
     """
     value = os.environ.get(SETTING, "on")
     if value not in ("on", "off"):
-        raise ValueError(f'{SETTING} is {value!r}; it may be "on" or "off" (or not be set, which is "on")')
+        raise ValueError(
+            f'{SETTING} is {value!r}; it may be "on" or "off" (or not be set, which is "on")'
+        )
     return value == "on"
 
 
@@ -169,7 +171,9 @@ def row(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 def is_row(x: Tensor) -> bool:
     """Whether the input of this thread's pass is one row, which `row` computes."""
-    return _HAS_SWITCH and serves(x, torch.bfloat16) and x.dim() > 0 and x.numel() == x.shape[-1] > 0
+    return (
+        _HAS_SWITCH and serves(x, torch.bfloat16) and x.dim() > 0 and x.numel() == x.shape[-1] > 0
+    )
 
 
 _HAS_SWITCH = hasattr(torch._C, "_set_mkldnn_enabled") and hasattr(torch._C, "_get_mkldnn_enabled")
@@ -217,7 +221,8 @@ def _measure(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
         bias = bias[:MOST_OUTPUTS]
     truth = F.linear(part, weight, bias)
     error = (_onednn(part, weight, bias) - truth).abs().max()
-    if not error <= 1e-4 * truth.abs().max():  # also NaN: somebody allowed it fewer digits than float32's
+    # also NaN: somebody allowed it fewer digits than float32's
+    if not error <= 1e-4 * truth.abs().max():
         return False
     ways: tuple[Callable[..., Tensor], ...] = (F.linear, _onednn)
     best = dict.fromkeys(ways, float("inf"))
@@ -268,7 +273,11 @@ def _is_unseen(layers: nn.Module, up: nn.Module, activation: nn.Module) -> bool:
     """Whether these are the book's own modules, with no hook between them."""
     for module in (layers, up, activation):
         forward = module.__dict__.get("forward")
-        if module._forward_hooks or module._forward_pre_hooks or not (forward is None or is_ours(forward)):
+        if (
+            module._forward_hooks
+            or module._forward_pre_hooks
+            or not (forward is None or is_ours(forward))
+        ):
             return False
     return (
         type(up) is nn.Linear

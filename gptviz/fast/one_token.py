@@ -17,18 +17,35 @@ from torch.nn.modules import module as torch_modules
 
 from gptviz.fast import kernels
 from gptviz.fast.attention import is_causal
-from gptviz.model import GELU, FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
+from gptviz.model import (
+    GELU,
+    FeedForward,
+    GPTModel,
+    LayerNorm,
+    MultiHeadAttention,
+    TransformerBlock,
+)
 
 Append = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 Visit = Callable[[Tensor], Tensor | None]
-Visits = dict[tuple[int | None, str, str], list[Visit]]  # block (None outside them), module in it, side
+# block (None outside them), module in it, side
+Visits = dict[tuple[int | None, str, str], list[Visit]]
 See = Callable[[str, str, Tensor], Tensor]
 
 # the modules that are passed here, by the side of theirs that is shown; "" is the block itself
 _OUTSIDE = {"input": ("drop_emb",), "output": ("tok_emb", "pos_emb", "final_norm")}
 _IN_A_BLOCK = {
     "input": ("", "norm1", "att.dropout", "att.out_proj", "norm2"),
-    "output": ("att.W_query", "att.W_key", "att.W_value", "att", "ff.layers.0", "ff.layers.1", "ff", ""),
+    "output": (
+        "att.W_query",
+        "att.W_key",
+        "att.W_value",
+        "att",
+        "ff.layers.0",
+        "ff.layers.1",
+        "ff",
+        "",
+    ),
 }
 
 _BOOKS = {
@@ -73,7 +90,12 @@ def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visi
         first, *below = path.split(".", 2)
         block = None
         module = path
-        if first == "trf_blocks" and below and below[0].isdigit() and int(below[0]) < len(model.trf_blocks):
+        if (
+            first == "trf_blocks"
+            and below
+            and below[0].isdigit()
+            and int(below[0]) < len(model.trf_blocks)
+        ):
             block = int(below[0])
             module = "".join(below[1:])
         if module not in (_OUTSIDE if block is None else _IN_A_BLOCK)[side]:
@@ -82,7 +104,9 @@ def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visi
     return visits
 
 
-def hidden(model: GPTModel, in_idx: Tensor, positions: Tensor, append: Append, visits: Visits) -> Tensor:
+def hidden(
+    model: GPTModel, in_idx: Tensor, positions: Tensor, append: Append, visits: Visits
+) -> Tensor:
     """`GPTModel.final_hidden` for one token a text, where the model `serves`: (B, 1) -> (B, 1, D).
 
     `append` as in `Past`; a visit gets what the module would be given or give, and may replace it.
@@ -95,7 +119,9 @@ def hidden(model: GPTModel, in_idx: Tensor, positions: Tensor, append: Append, v
         return x
 
     tokens = see(None, "tok_emb", "output", model.tok_emb(in_idx))  # (B, 1, D)
-    x = see(None, "drop_emb", "input", tokens + see(None, "pos_emb", "output", model.pos_emb(positions)))
+    x = see(
+        None, "drop_emb", "input", tokens + see(None, "pos_emb", "output", model.pos_emb(positions))
+    )
     for number, block in enumerate(model.trf_blocks._modules.values()):
         x = _block(block, x, partial(append, number), partial(see, number))
     return see(None, "final_norm", "output", _norm(model.final_norm, x))
@@ -104,7 +130,10 @@ def hidden(model: GPTModel, in_idx: Tensor, positions: Tensor, append: Append, v
 def _block(block: Any, x: Tensor, append: Callable[..., Any], see: See) -> Tensor:
     norm1, att, norm2, ff = (block._modules[name] for name in ("norm1", "att", "norm2", "ff"))
     x = see("", "input", x)
-    x = see("att", "output", _attention(att, _norm(norm1, see("norm1", "input", x)), append, see)) + x
+    x = (
+        see("att", "output", _attention(att, _norm(norm1, see("norm1", "input", x)), append, see))
+        + x
+    )
     up, activation, down = ff._modules["layers"]._modules.values()
     before = see("ff.layers.0", "output", _linear(up, _norm(norm2, see("norm2", "input", x))))
     after = see("ff.layers.1", "output", F.gelu(before, approximate=_approximation(activation)))
@@ -121,7 +150,8 @@ def _attention(att: Any, x: Tensor, append: Callable[..., Any], see: See) -> Ten
     )  # (B, 1, D) -> (B, H, 1, D/H): of one token the heads stand in order
     keys, values = append(keys, values)  # (B, H, n, D/H)
     n = keys.shape[2]
-    if x.dtype is torch.bfloat16:  # for which oneDNN makes a kernel anew for every n: 0.3 ms, and this 0.1
+    # for which oneDNN makes a kernel anew for every n: 0.3 ms, and this 0.1
+    if x.dtype is torch.bfloat16:
         queries = queries.float()
         keys = keys.float()
         values = values.float()
@@ -134,7 +164,8 @@ def _attention(att: Any, x: Tensor, append: Callable[..., Any], see: See) -> Ten
     torch.baddbmm(weights, queries, keys.transpose(1, 2), beta=0, alpha=d**-0.5, out=weights)
     torch.softmax(weights, dim=-1, out=weights)
     weights = see("att.dropout", "input", weights.view(b, h, 1, n)).reshape(b * h, 1, n)
-    context = torch.bmm(weights, values).view(b, 1, h * d).to(x.dtype)  # (B * H, 1, D/H) -> (B, 1, D)
+    # (B * H, 1, D/H) -> (B, 1, D)
+    context = torch.bmm(weights, values).view(b, 1, h * d).to(x.dtype)
     return _linear(att._modules["out_proj"], see("att.out_proj", "input", context))
 
 

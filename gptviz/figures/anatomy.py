@@ -59,7 +59,12 @@ def describe(tensor: Tensor, total: int) -> str:
 
 
 def part_color(part: str, colors: Palette) -> str:
-    loud = {ATTENTION: colors.output, FEED_FORWARD: colors.positive, NORM: colors.ink, FINAL: colors.ink}
+    loud = {
+        ATTENTION: colors.output,
+        FEED_FORWARD: colors.positive,
+        NORM: colors.ink,
+        FINAL: colors.ink,
+    }
     return loud.get(part, colors.quiet)
 
 
@@ -78,7 +83,9 @@ def _box_color(box: Box, colors: Palette) -> str:
 # ---- pieces of a picture ----
 
 
-def bars(boxes: Sequence[Box], texts: Sequence[str], colors: Palette, **hover: Any) -> dict[str, Any]:
+def bars(
+    boxes: Sequence[Box], texts: Sequence[str], colors: Palette, **hover: Any
+) -> dict[str, Any]:
     """A bar for each box, with a text inside where it fits.
 
     What is thinner than a pixel gets an outline of one, or it would not be seen.
@@ -101,12 +108,18 @@ def _inside_of(texts: Sequence[str], color: str | Sequence[str]) -> dict[str, An
     return {"text": list(texts), "insidetextfont": {"color": color}} | middle
 
 
-def _note(text: str, x: float, y: float, color: str, size: int, yanchor: str = "bottom") -> dict[str, Any]:
+def _note(
+    text: str, x: float, y: float, color: str, size: int, yanchor: str = "bottom"
+) -> dict[str, Any]:
     return note(text, x, y, color, size, yanchor=yanchor, align="left", borderpad=0)
 
 
 def in_pixels(
-    traces: Sequence[dict[str, Any]], notes: Sequence[dict[str, Any]], mode: Mode, width: float, height: float
+    traces: Sequence[dict[str, Any]],
+    notes: Sequence[dict[str, Any]],
+    mode: Mode,
+    width: float,
+    height: float,
 ) -> Figure:
     """Axes that count pixels from the upper left corner, and stay alike on a narrower screen."""
     fixed = {"visible": False, "constrain": "domain"}
@@ -149,7 +162,10 @@ def model_map(found: Anatomy, mode: Mode) -> Figure:
             notes.append(_note(_band(caption.about, found), caption.x, caption.y, colors.ink, 14))
     if 4 * found.config.emb_dim * layout.scale >= NUMBERED:
         # one trace for all: hundreds of annotations would take seconds
-        look: dict[str, Any] = {"text": [number.about for number in numbers], "textposition": "top right"}
+        look: dict[str, Any] = {
+            "text": [number.about for number in numbers],
+            "textposition": "top right",
+        }
         look |= {"textfont": {"color": colors.quiet, "size": 12}, "hoverinfo": "skip"}
         places = {"x": [caption.x for caption in numbers], "y": [caption.y for caption in numbers]}
         traces.append({"type": "scatter", "mode": "text"} | places | look)
@@ -280,7 +296,11 @@ def _vector_note(box: Box, norm_bias: bool, colors: Palette) -> list[dict[str, A
             words = f"scale and shift, {size} each"
         else:
             words = f"scale, {size}"
-        return [_note(f"<b>{name.removesuffix('.scale')}</b> · {words}", box.x, box.y - 2, colors.ink, 14)]
+        return [
+            _note(
+                f"<b>{name.removesuffix('.scale')}</b> · {words}", box.x, box.y - 2, colors.ink, 14
+            )
+        ]
     if name.endswith(".bias"):
         below = box.y + max(box.height, 1) + 2
         return [_note(f"bias, {size}", box.x, below, colors.quiet, 12, "top")]
@@ -330,6 +350,8 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
         "bargap": 0.2,
         "uniformtext": {"minsize": 12, "mode": "hide"},
         "xaxis": {"range": [0, 100], "visible": False},
-        "yaxis": BARE | names_down(len(names)) | {"ticktext": names, "showticklabels": len(names) > 1},
+        "yaxis": BARE
+        | names_down(len(names))
+        | {"ticktext": names, "showticklabels": len(names) > 1},
     }
     return figure(traces, layout, mode, height=20 + 52 * len(names), l=2, r=2, t=4, b=8)

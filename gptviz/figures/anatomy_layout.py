@@ -38,7 +38,8 @@ class Box:
 class Caption:
     """Words above a band (or, for a block's number, above the block): their left end and baseline."""
 
-    about: str  # "tok_emb", "pos_emb", "trf_blocks", "final_norm", "out_head", "scale", or a block's number
+    # "tok_emb", "pos_emb", "trf_blocks", "final_norm", "out_head", "scale", or a block's number
+    about: str
     x: float
     y: float
 
@@ -75,7 +76,9 @@ def lay_out(found: Anatomy) -> Layout:
             continue
         norm = name == "final_norm"
         boxes.append(
-            _line(tensors, found.config.emb_dim, 0, y, scale) if norm else _matrix(tensors[0], 0, y, scale)
+            _line(tensors, found.config.emb_dim, 0, y, scale)
+            if norm
+            else _matrix(tensors[0], 0, y, scale)
         )
         y += boxes[-1].height + GAP
     side = math.sqrt(square_parameters(scale)) * scale
@@ -89,7 +92,9 @@ def _best_columns(anatomy: Anatomy) -> tuple[int, float]:
     config = anatomy.config
     size = config.emb_dim
     tables = [
-        sorted(t.shape) for t in anatomy.tensors if t.local_name in ("tok_emb.weight", "pos_emb.weight")
+        sorted(t.shape)
+        for t in anatomy.tensors
+        if t.local_name in ("tok_emb.weight", "pos_emb.weight")
     ]
     tables.append(tables[0])  # the output head
     longest = max(table[1] for table in tables)
@@ -106,14 +111,21 @@ def _best_columns(anatomy: Anatomy) -> tuple[int, float]:
             (TALLEST - fixed) / (heights + rows * block),
         )
     enough = NEARLY * max(scales.values())
-    rows = min(math.ceil(config.n_layers / columns) for columns in scales if scales[columns] >= enough)
+    rows = min(
+        math.ceil(config.n_layers / columns) for columns in scales if scales[columns] >= enough
+    )
     fitting = [columns for columns in scales if math.ceil(config.n_layers / columns) == rows]
     best = max(fitting, key=lambda columns: scales[columns])
     return best, scales[best]
 
 
 def _blocks(
-    anatomy: Anatomy, columns: int, scale: float, y: float, boxes: list[Box], captions: list[Caption]
+    anatomy: Anatomy,
+    columns: int,
+    scale: float,
+    y: float,
+    boxes: list[Box],
+    captions: list[Caption],
 ) -> float:
     """Add every block, and return where the last row ends."""
     width = 4 * anatomy.config.emb_dim * scale

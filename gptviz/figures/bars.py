@@ -103,12 +103,16 @@ def bars(
     if part is not None:
         part_name, part_values, part_color = part
         drawn = marks.bar(*ends(part_values), {"color": part_color}, name=part_name, width=0.4)
-        traces.append(drawn | marks.says(map(marks.safe, sentences(part_name, part_values))) | direction)
+        traces.append(
+            drawn | marks.says(map(marks.safe, sentences(part_name, part_values))) | direction
+        )
     ticks = {"tickvals": places, "ticktext": [*map(marks.safe, names)]}
     layout: dict[str, Any] = {
         f"{x}axis": dict(axis) if axis is not None else ticks | {"showgrid": False},
         f"{y}axis": {"title": {"text": unit}}
-        | (marks.SHARES if unit == "weight" or (lying and unit in ("probability", "share")) else {}),
+        | (
+            marks.SHARES if unit == "weight" or (lying and unit in ("probability", "share")) else {}
+        ),
         "shapes": [marks.across(level, marks.line(theme.quiet, 1.5, "dash")) for level, _ in rests],
         "annotations": marks.level_notes(rests, [0, *new], mode, "right"),
         "bargap": 0.15,
@@ -118,7 +122,9 @@ def bars(
     if at is not None and n > THIN and not lying:
         layout["shapes"].append(marks.upright(at, marks.line(theme.accent, 1, "dot")))
     if signed:
-        layout["shapes"].append((marks.upright if lying else marks.across)(0, marks.line(theme.quiet, 1)))
+        layout["shapes"].append(
+            (marks.upright if lying else marks.across)(0, marks.line(theme.quiet, 1))
+        )
     if base is not None:
         stops = base + new
         joint = marks.line(theme.quiet, 1)

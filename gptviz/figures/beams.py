@@ -55,7 +55,8 @@ def beam_tree(
             if unchanged is not None and alive and number + 1 == len(rounds):
                 change = f"{fixed(unchanged[beam.ids], 2)} → {fixed(beam.log_probability, 2)}"
                 text += f"<br><span style='font-size:11px;color:{colors.quiet}'>{change}</span>"
-            ground = {"bgcolor": colors.paper, "opacity": 0.9, "borderpad": 0}  # lines go behind them
+            # lines go behind them
+            ground = {"bgcolor": colors.paper, "opacity": 0.9, "borderpad": 0}
             size = 15 if alive else 12
             notes.append(note(text, number + 1, place, ink, size, align="left", xshift=7, **ground))
     start = {"x": 0, "y": 0, "size": 9, "color": colors.accent, "says": "the text"}
@@ -68,7 +69,11 @@ def beam_tree(
     layout = {
         "annotations": notes,
         "xaxis": plain
-        | {"title": {"text": "token"}, "range": [-0.15, last + 0.9], "tickvals": [*range(1, last + 1)]},
+        | {
+            "title": {"text": "token"},
+            "range": [-0.15, last + 0.9],
+            "tickvals": [*range(1, last + 1)],
+        },
         "yaxis": plain
         | {"range": [kept_count + dropped_count - 0.4, -0.6], "tickvals": [*range(kept_count)]}
         | {"ticktext": [f"beam {number + 1}" for number in range(kept_count)]},
@@ -83,7 +88,10 @@ def beam_tree(
 
 
 def _sentence(
-    beam: Beam, name: Callable[[int], str], is_kept: bool, unchanged: Mapping[tuple[int, ...], float] | None
+    beam: Beam,
+    name: Callable[[int], str],
+    is_kept: bool,
+    unchanged: Mapping[tuple[int, ...], float] | None,
 ) -> str:
     text = "".join(name(token) for token in beam.ids)
     verb = "kept" if is_kept else "dropped"

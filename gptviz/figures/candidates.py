@@ -21,7 +21,13 @@ Row = dict[str, Any]
 def column_heads(sampling: Sampling, compared: bool = False) -> dict[str, str]:
     """The heading of each column, with the sliders' values; `compared` adds the unchanged one."""
     scaled = f"÷ {abs(sampling.temperature):g}"  # -0.0 is a temperature, too: it reads as 0
-    heads = {"rank": "rank", "token": "token", "logit": "logit", "scaled": scaled, "filter": "filters"}
+    heads = {
+        "rank": "rank",
+        "token": "token",
+        "logit": "logit",
+        "scaled": scaled,
+        "filter": "filters",
+    }
     return heads | ({"before": UNCHANGED, "p": CHANGED} if compared else {"p": "probability"})
 
 
@@ -92,12 +98,12 @@ def _rest(candidates: Candidates, sampling: Sampling, unchanged: Candidates | No
     sentence = f"The other {candidates.rest:,} tokens of the vocabulary, {kept_words}, share {p}."
     ghost = None
     if unchanged is not None:
-        ghost = rest_of(unchanged.chosen.probabilities, torch.tensor(candidates.table["id"].tolist()))
+        ghost = rest_of(
+            unchanged.chosen.probabilities, torch.tensor(candidates.table["id"].tolist())
+        )
         sentence += f" Unchanged, these tokens share {probability_text(ghost)}."
     if not sampling.changes_nothing:
-        sentence += (
-            f" Without these settings they share {probability_text(candidates.rest_model_probability)}."
-        )
+        sentence += f" Without these settings they share {probability_text(candidates.rest_model_probability)}."
     texts = {"rank_text": "", "logit_text": "", "scaled_text": "", "filter_text": mark, "p_text": p}
     if ghost is None:
         texts["ghost_text"] = ""
@@ -141,9 +147,7 @@ def _steps(row: Row, candidates: Candidates, sampling: Sampling, model: str) -> 
         tokens_left = f"the {candidates.kept:,} tokens that are left"
     if candidates.kept == len(candidates.chosen.kept):
         tokens_left = f"all {candidates.kept:,} tokens"
-    softmax = (
-        f"Softmax: {power} = {p}, where {log_sum} is the logarithm of the sum of e^x over {tokens_left}."
-    )
+    softmax = f"Softmax: {power} = {p}, where {log_sum} is the logarithm of the sum of e^x over {tokens_left}."
     if sampling.changes_nothing:
         return f"{start}. {softmax}"
     return f"{start}. {softmax}{model_words}"
@@ -175,7 +179,8 @@ def draw_rows(
 ) -> Draw:
     """`candidate_rows` and their stretches; `standing` is the id of the token in the text, `how` says why."""
     rows, rest = candidate_rows(found, sampling, name, unchanged=unchanged)
-    bar = torch.cumsum(found.chosen.probabilities[found.chosen.order], dim=0)  # (V,): where each rank ends
+    # (V,): where each rank ends
+    bar = torch.cumsum(found.chosen.probabilities[found.chosen.order], dim=0)
     segments: list[Row] = []
     covered = 0.0
     for index, row in enumerate(rows):
@@ -188,7 +193,13 @@ def draw_rows(
             ends = ""
         else:
             ends = " to ".join(place_text(end, stop - start) for end in (start, stop))
-        row |= {"shown": row["token"], "start": start, "stop": stop, "place": ends, "cut": row["out"]}
+        row |= {
+            "shown": row["token"],
+            "start": start,
+            "stop": stop,
+            "place": ends,
+            "cut": row["out"],
+        }
         row |= {"drawn": row["id"] == standing, "standing": how}
         row["sentence"] = f"{row['token']} {row['sentence']}"
         segments += _gap(found, covered, start)
@@ -197,13 +208,21 @@ def draw_rows(
             segments.append(part | {"kind": "candidate"})
             covered = stop
     return Draw(
-        rows, segments + _gap(found, covered, 1.0), rest and rest | {"shown": rest["token"], "place": ""}
+        rows,
+        segments + _gap(found, covered, 1.0),
+        rest and rest | {"shown": rest["token"], "place": ""},
     )
 
 
 def _gap(candidates: Candidates, start: float, stop: float) -> list[Row]:
     """The gap between two rows' stretches, as a row; none where they touch."""
-    gap = {"index": None, "start": start, "stop": stop, "shown": _others(candidates), "kind": "rest"}
+    gap = {
+        "index": None,
+        "start": start,
+        "stop": stop,
+        "shown": _others(candidates),
+        "kind": "rest",
+    }
     if stop - start > 1e-9:
         return [gap]
     return []
@@ -213,4 +232,6 @@ def place_text(place: float, width: float) -> str:
     """A place on the bar, with enough digits for a stretch of this width; 0 and 1 without decimals."""
     if place in (0, 1):
         return fixed(place, 0)
-    return fixed(place, 3 if width >= 0.002 else min(12, 1 - math.floor(math.log10(max(width, 1e-11)))))
+    return fixed(
+        place, 3 if width >= 0.002 else min(12, 1 - math.floor(math.log10(max(width, 1e-11))))
+    )

@@ -74,7 +74,9 @@ def curves(
                 marked = {"mode": "lines+markers", "marker": mark}
             else:
                 marked = {}
-            ghost = marks.ghost_curve(x, np.asarray(values.was), mode, old_hovers, showlegend=number == 1)
+            ghost = marks.ghost_curve(
+                x, np.asarray(values.was), mode, old_hovers, showlegend=number == 1
+            )
             traces.append(ghost | marked)
         numbers = np.asarray(values.now, dtype=np.float64)
         finite = np.isfinite(numbers)
@@ -84,7 +86,10 @@ def curves(
                 quantity = f"{unit} %{{fullData.name}}"
             else:
                 quantity = unit
-            hover = {"text": labels, "hovertemplate": f"%{{text}}: {quantity} %{{y:.4~r}}<extra></extra>"}
+            hover = {
+                "text": labels,
+                "hovertemplate": f"%{{text}}: {quantity} %{{y:.4~r}}<extra></extra>",
+            }
         else:
             hover = marks.says(map(marks.safe, _says(names, values.now, name, unit, written)))
         mode_of_line = "lines+markers"
@@ -97,7 +102,9 @@ def curves(
         traces.append(marks.dots(x, numbers, marker, **drawn, **named, **hover))
         # a log axis puts a note at the logarithm
         end = float(np.log10(max(numbers[-1], 1e-12))) if log else float(numbers[-1])
-        notes.append(marks.note(f"<b>{marks.safe(name)}</b>", len(names) - 1, end, color, 15, xshift=10))
+        notes.append(
+            marks.note(f"<b>{marks.safe(name)}</b>", len(names) - 1, end, color, 15, xshift=10)
+        )
     if rest is None:
         shapes = []
     else:
@@ -116,7 +123,9 @@ def curves(
         "shapes": shapes,
         "annotations": [
             *(notes if len(lines) > 1 and not many else []),
-            *marks.level_notes(rests, np.concatenate([line.now for line in lines.values()]), mode, "left"),
+            *marks.level_notes(
+                rests, np.concatenate([line.now for line in lines.values()]), mode, "left"
+            ),
         ],
     }
     if many or changed:
@@ -127,10 +136,17 @@ def curves(
 
 
 def _says(
-    names: Sequence[str], values: Floats, name: str, unit: str, written: Callable[[Any], str], when: str = ""
+    names: Sequence[str],
+    values: Floats,
+    name: str,
+    unit: str,
+    written: Callable[[Any], str],
+    when: str = "",
 ) -> list[str]:
     if name == unit:
         quantity = unit
     else:
         quantity = f"{unit} {name}"
-    return [f"{place}: {quantity} {written(y)}{when}" for place, y in zip(names, values, strict=True)]
+    return [
+        f"{place}: {quantity} {written(y)}{when}" for place, y in zip(names, values, strict=True)
+    ]

@@ -45,13 +45,21 @@ def embedding_sum(
     layout = {
         "coloraxis": axis,
         "xaxis": {"range": [-0.5, size - 0.5], "anchor": "y", "showticklabels": False},
-        "xaxis2": {"type": "category", "anchor": "y2", "showgrid": False, "title": {"text": "dimension"}},
+        "xaxis2": {
+            "type": "category",
+            "anchor": "y2",
+            "showgrid": False,
+            "title": {"text": "dimension"},
+        },
         "yaxis": {**names, "domain": [0.56, 1.0]},
         "yaxis2": {**names, "domain": [0.0, 0.44], "anchor": "x2"},
         "shapes": [
             *_lens(window, size, colors.quiet),
             marks.frame(
-                (column - 0.5, column + 0.5), (-0.5, 2.5), marks.line(colors.accent, 2.5), ("x2", "y2")
+                (column - 0.5, column + 0.5),
+                (-0.5, 2.5),
+                marks.line(colors.accent, 2.5),
+                ("x2", "y2"),
             ),
             marks.frame((dimension, dimension), (-0.5, 2.5), marks.line(colors.accent, 2)),
         ],
@@ -70,16 +78,29 @@ def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> Drawn:
         third = ", block 0 is given"
     additions = np.broadcast_to(parts.T, (3, *parts.T.shape))  # (3, D, 3)
     numbers = "token %{customdata[0]:.4f}", "position %{customdata[1]:.4f}", "%{customdata[2]:.4f}"
-    template = f"%{{meta}}, dimension %{{x}}:<br>{numbers[0]}{second} {numbers[1]}{third} {numbers[2]}"
+    template = (
+        f"%{{meta}}, dimension %{{x}}:<br>{numbers[0]}{second} {numbers[1]}{third} {numbers[2]}"
+    )
     owner = f"`{marks.safe(label)}` (position {position})"
-    return marks.cells(parts, template, customdata=additions, ygap=5, coloraxis="coloraxis", meta=owner)
+    return marks.cells(
+        parts, template, customdata=additions, ygap=5, coloraxis="coloraxis", meta=owner
+    )
 
 
-def _digits(parts: Floats, window: range, cells: Sequence[tuple[str, str, str]], axis: Drawn) -> list[Drawn]:
+def _digits(
+    parts: Floats, window: range, cells: Sequence[tuple[str, str, str]], axis: Drawn
+) -> list[Drawn]:
     """The window's cells, and their digits."""
     columns = [str(d) for d in window]
     seen = parts[:, window.start : window.stop]  # (3, n)
-    fills = {"type": "heatmap", "x": columns, "z": seen, "xgap": 4, "ygap": 4, "coloraxis": "coloraxis"}
+    fills = {
+        "type": "heatmap",
+        "x": columns,
+        "z": seen,
+        "xgap": 4,
+        "ygap": 4,
+        "coloraxis": "coloraxis",
+    }
     written = marks.in_cells([*zip(*cells, strict=True)], seen, axis, 15, x=columns)
     below = marks.on(2) | {"hoverinfo": "skip"}  # they say their numbers, and a click is the rows'
     return [fills | below, written | below]
@@ -87,14 +108,21 @@ def _digits(parts: Floats, window: range, cells: Sequence[tuple[str, str, str]],
 
 def _lens(window: range, size: int, color: str) -> list[Drawn]:
     """Two lines from the dimensions of `window` in the rows down to the same dimensions with their digits."""
-    on_paper = {"type": "line", "xref": "paper", "yref": "paper", "line": marks.line(color, 1, "dot")}
+    on_paper = {
+        "type": "line",
+        "xref": "paper",
+        "yref": "paper",
+        "line": marks.line(color, 1, "dot"),
+    }
     return [
         on_paper | {"x0": edge / size, "y0": 0.555, "x1": end, "y1": 0.445}
         for edge, end in ((window.start, 0.0), (window.stop, 1.0))
     ]
 
 
-def similarity_matrix(similarity: Floats, positions: marks.Places, position: int, mode: Mode) -> Figure:
+def similarity_matrix(
+    similarity: Floats, positions: marks.Places, position: int, mode: Mode
+) -> Figure:
     """Cosines between positions (n, n), for the positions given (n,); a cross marks the selected one."""
     template = "positions %{y} and %{x}: cosine %{z:.3f}"
     z = similarity.astype(np.float32)

@@ -19,9 +19,7 @@ from gptviz.figures.theme import MARGIN, Figure, Mode, figure, palette
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
 FAINT = {"opacity": 0.6}
 KEPT_FAINT: dict[str, Any] = {name: {"marker": FAINT} for name in ("selected", "unselected")}
-UNIT_SAYS = (
-    "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>it writes a row of size %{text}<extra></extra>"
-)
+UNIT_SAYS = "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>it writes a row of size %{text}<extra></extra>"
 
 
 def gelu_dots(
@@ -77,10 +75,16 @@ def gelu_dots(
     layout = {
         "annotations": [marks.heading("<br>".join(above), 0, 1)],
         "xaxis": left | {"title": {"text": "before GELU"}},
-        "yaxis": {"anchor": "x", "title": {"text": "after"}, "range": _padded(min(-0.4, -top / 20), top)},
+        "yaxis": {
+            "anchor": "x",
+            "title": {"text": "after"},
+            "range": _padded(min(-0.4, -top / 20), top),
+        },
         "xaxis2": right | {"title": {"text": "about 0"}},
         "yaxis2": {"anchor": "x2", "range": [-0.35, 1.2]},
-        "shapes": [marks.across(0, marks.line(colors.grid, 1), axes) for axes in (("x", "y"), ("x2", "y2"))],
+        "shapes": [
+            marks.across(0, marks.line(colors.grid, 1), axes) for axes in (("x", "y"), ("x2", "y2"))
+        ],
     }
     lines = len(above) - 1
     return figure(traces, layout, mode, height=310 + 18 * lines, t=MARGIN["t"] + 18 * lines)
@@ -130,7 +134,9 @@ def expansion(
     colors = palette(mode)
     rows = max(1, math.ceil(len(strips[UNITS[0]]) / ACROSS))
     columns = math.ceil(len(strips[UNITS[0]]) / rows)
-    pairs = [[new] if old is None else [new, old] for new, old in zip(strips, unchanged, strict=True)]
+    pairs = [
+        [new] if old is None else [new, old] for new, old in zip(strips, unchanged, strict=True)
+    ]
     unit_values = [values for part in UNITS for values in pairs[part]]
     height = sum(ROOM + len(pair) * (HIGH + BETWEEN) for pair in pairs)
     traces: list[dict[str, Any]] = []
@@ -158,14 +164,18 @@ def expansion(
             else:
                 name = marks.CHANGED
             template, numbers = _says(pair, rows, head, "unit" if part in UNITS else "dimension")
-            drawn = marks.cells(grid, template, customdata=numbers, hoverongaps=False, name=name, **scale)
+            drawn = marks.cells(
+                grid, template, customdata=numbers, hoverongaps=False, name=name, **scale
+            )
             traces.append(drawn | marks.on(number))
             if which:
                 whole_strip = (-0.5, across - 0.5), (-0.5, rows - 0.5)
                 layout["shapes"].append(marks.frame(*whole_strip, marks.ghost_stroke(mode), axes))
             if part in UNITS:
                 row, column = divmod(unit, across)
-                layout["shapes"].append(marks.around(row, column, marks.line(colors.accent, 2), axes))
+                layout["shapes"].append(
+                    marks.around(row, column, marks.line(colors.accent, 2), axes)
+                )
             down += HIGH + BETWEEN
     return figure(traces, layout, mode, height=height, t=0, b=0)
 

@@ -31,8 +31,10 @@ def thumbnails(attn: np.ndarray | Iterable[np.ndarray], mode: Mode) -> tuple[byt
     never be in memory together. More than 48 tokens are pooled, each pixel showing the largest weight below
     it, so that a thin diagonal stays visible.
     """
-    rows = [np.concatenate(_indexed(np.asarray(block)), axis=1) for block in attn]  # (H, t, t) -> (t, H t)
-    return _png(np.concatenate(rows, axis=0), mode), rows[0].shape[0]  # n_layers of them: (n_layers t, H t)
+    # (H, t, t) -> (t, H t)
+    rows = [np.concatenate(_indexed(np.asarray(block)), axis=1) for block in attn]
+    # n_layers of them: (n_layers t, H t)
+    return _png(np.concatenate(rows, axis=0), mode), rows[0].shape[0]
 
 
 def pool(weights: np.ndarray, size: int = THUMBNAIL_PX) -> np.ndarray:

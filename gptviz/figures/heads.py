@@ -51,7 +51,9 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
     steps = [(edge / n, color) for i, color in enumerate(grounds) for edge in (i, i + 1)]
     scale = {"zmin": -0.5, "zmax": n - 0.5, "colorscale": steps, "showscale": False}
     hovers = [[marks.safe(cell.says) for cell in row] for row in cells]
-    heat = marks.cells(codes.astype(np.int32), "%{customdata}", customdata=hovers, xgap=2, ygap=2, **scale)
+    heat = marks.cells(
+        codes.astype(np.int32), "%{customdata}", customdata=hovers, xgap=2, ygap=2, **scale
+    )
     if columns <= WRITTEN:
         heat |= {
             "text": [[_word(cell, theme.quiet) for cell in row] for row in cells],
@@ -89,12 +91,29 @@ NAMED = 8  # heads whose numbers stand beside their points, beside the chosen on
 # of the picture, across and up: half of what a name takes, and a point
 NAME = np.array([0.034, 0.026])
 POINT = np.array([0.015, 0.024])
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon", "hexagram")
-SIDES = {"middle right": (1, 0), "middle left": (-1, 0), "top center": (0, 1), "bottom center": (0, -1)}
+SYMBOLS = (
+    "circle",
+    "square",
+    "diamond",
+    "triangle-up",
+    "cross",
+    "x",
+    "star",
+    "pentagon",
+    "hexagram",
+)
+SIDES = {
+    "middle right": (1, 0),
+    "middle left": (-1, 0),
+    "top center": (0, 1),
+    "bottom center": (0, -1),
+}
 HEAD = "%{customdata[2]}<extra></extra>"  # a hover over a head
 
 
-def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], mode: Mode) -> Figure:
+def finder(
+    heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], mode: Mode
+) -> Figure:
     """All heads as points in their roles' colours and shapes; `chosen` is ringed, and those apart are named.
 
     `heads` has block, head, x, y, role and withdrawn, whose point is hollow. A head without an x or y (NaN)
@@ -103,11 +122,13 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     theme = palette(mode)
     colors = marks.role_colors(mode)
     seen = [head for head in heads.itertuples() if math.isfinite(head.x) and math.isfinite(head.y)]
-    places = np.array([(head.x, head.y) for head in seen]).reshape(-1, 2)  # (n, 2), of no heads (0, 2)
+    # (n, 2), of no heads (0, 2)
+    places = np.array([(head.x, head.y) for head in seen]).reshape(-1, 2)
     is_chosen = np.array([(head.block, head.head) == chosen for head in seen], dtype=bool)
     sides = _names(places, is_chosen)
     traces = []
-    for symbol, role in zip(cycle(SYMBOLS), ROLES.values(), strict=False):  # colour does not stand alone
+    # colour does not stand alone
+    for symbol, role in zip(cycle(SYMBOLS), ROLES.values(), strict=False):
         indices = [i for i, head in enumerate(seen) if head.role == role.name]
         if not indices:
             continue
@@ -122,9 +143,21 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
             "textfont": {"size": 12},
         }
         look = names | {"mode": "markers+text", "hovertemplate": HEAD}
-        traces.append(_dots(role.label, places[indices, 0], places[indices, 1], says, marker, **look))
-    ring = {"size": 22, "symbol": "circle-open", "color": theme.ink, "line": marks.line(theme.ink, 2.5)}
-    unseen = {"hoverinfo": "skip", "showlegend": False, "unselected": marks.WHOLE, "cliponaxis": False}
+        traces.append(
+            _dots(role.label, places[indices, 0], places[indices, 1], says, marker, **look)
+        )
+    ring = {
+        "size": 22,
+        "symbol": "circle-open",
+        "color": theme.ink,
+        "line": marks.line(theme.ink, 2.5),
+    }
+    unseen = {
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "unselected": marks.WHOLE,
+        "cliponaxis": False,
+    }
     traces.append(marks.dots(places[is_chosen, 0], places[is_chosen, 1], ring, **unseen))
     layout: dict[str, Any] = {
         "xaxis": {"title": {"text": axes[0]}} | _range(places[:, 0]),
@@ -132,13 +165,21 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
         "legend": marks.legend(0, 1.02, font={"size": 12}, **marks.STILL),
     }
     if not seen:
-        layout["annotations"] = [{"text": NOTHING, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}]
+        layout["annotations"] = [
+            {"text": NOTHING, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
+        ]
     return figure(traces, POINTED | layout, mode, height=390, t=52, r=36)
 
 
-def _dots(name: str, x: Any, y: Any, says: list[Any], marker: dict[str, Any], **extra: Any) -> dict[str, Any]:
+def _dots(
+    name: str, x: Any, y: Any, says: list[Any], marker: dict[str, Any], **extra: Any
+) -> dict[str, Any]:
     """Points, each with what a hover says of it."""
-    hover = {"customdata": says, "hovertemplate": "%{customdata}<extra></extra>", "unselected": marks.WHOLE}
+    hover = {
+        "customdata": says,
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "unselected": marks.WHOLE,
+    }
     x, y = (np.asarray(places, dtype=np.float64) for places in (x, y))
     return marks.dots(x, y, marker, name=name, cliponaxis=False, **hover | extra)
 
@@ -220,7 +261,9 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
     """A row a change: how much the loss rises by it, of the head (large) and of each other head (grey)."""
     colors = palette(mode)
     n = len(found)
-    other_points = [(row, h, rise) for row, cost in enumerate(found) for h, rise in cost.others.items()]
+    other_points = [
+        (row, h, rise) for row, cost in enumerate(found) for h, rise in cost.others.items()
+    ]
     head_points = [(row, head, cost.rise) for row, cost in enumerate(found)]
     small = {"size": 11, "color": colors.quiet, "opacity": 0.6}
     large = {"size": 18, "color": colors.accent, "symbol": "diamond"}
@@ -234,8 +277,12 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
             loss = significant(found[row].whole + rise)
             way = "more" if rise >= 0 else "less"
             change = f"{significant(abs(rise))} {way}"
-            says.append(f"block {block}, head {h}: {marks.safe(found[row].what)}<br>loss {loss}, {change}")
-        traces.append(_dots(name, [rise for *_, rise in points], [row for row, *_ in points], says, marker))
+            says.append(
+                f"block {block}, head {h}: {marks.safe(found[row].what)}<br>loss {loss}, {change}"
+            )
+        traces.append(
+            _dots(name, [rise for *_, rise in points], [row for row, *_ in points], says, marker)
+        )
     losses = [f"{fixed(cost.whole, 2)} → {fixed(cost.whole + cost.rise, 2)}" for cost in found]
     layout = {
         "xaxis": {"title": {"text": "how much the loss rises, in nats per token"}}

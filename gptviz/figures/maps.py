@@ -50,7 +50,9 @@ class Map:
 
         What is no number (the logarithm of 0) is drawn as the least or the largest that there is.
         """
-        old, new = (np.asarray(cells, dtype=np.float64) for cells in (self.cells.all[0], self.cells.now))
+        old, new = (
+            np.asarray(cells, dtype=np.float64) for cells in (self.cells.all[0], self.cells.now)
+        )
         gaps = np.isnan(new)
         same = new == old
         if self.is_log:
@@ -126,11 +128,22 @@ def maps(
                 length = 0.2
             layout[coloraxis] = _axis(panel, same_scale, shown, mode, right, length)
         places: Drawn = {"x": columns, "y": list(rows)} | marks.on(number)
-        gaps = {"xgap": 1 if len(labels) <= 80 / n else 0, "ygap": 1 if len(rows) <= NAMED_ROWS else 0}
-        behind = {"customdata": _behind(panel, positions), "hoverongaps": False, "coloraxis": coloraxis}
-        traces.append(marks.cells(z.astype(np.float32), _says(panel, place), **behind, **places, **gaps))
+        gaps = {
+            "xgap": 1 if len(labels) <= 80 / n else 0,
+            "ygap": 1 if len(rows) <= NAMED_ROWS else 0,
+        }
+        behind = {
+            "customdata": _behind(panel, positions),
+            "hoverongaps": False,
+            "coloraxis": coloraxis,
+        }
+        traces.append(
+            marks.cells(z.astype(np.float32), _says(panel, place), **behind, **places, **gaps)
+        )
         if panel.written:
-            texts = [["" if value != value else fixed(value, 2) for value in row] for row in z.tolist()]
+            texts = [
+                ["" if value != value else fixed(value, 2) for value in row] for row in z.tolist()
+            ]
             numbers.append(marks.in_cells(texts, z, layout[coloraxis], 12, **places))
         edge = {"showgrid": False, "showline": True, "mirror": True}
         domain = {"domain": [start, start + width], "anchor": axes[1]}
@@ -156,7 +169,9 @@ def maps(
                 (-0.5, count - 0.5) if i is None else (i - 0.5, i + 0.5)
                 for i, count in ((row, len(rows)), (column, len(labels)))
             )
-            layout["shapes"].append(marks.frame(wide, high, marks.line(palette(mode).accent, 2.5), axes))
+            layout["shapes"].append(
+                marks.frame(wide, high, marks.line(palette(mode).accent, 2.5), axes)
+            )
     if len(rows) <= 16:
         row_height = 20.0
     elif len(rows) <= NAMED_ROWS:
@@ -177,7 +192,9 @@ def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
     else:
         column_positions = np.asarray(positions)
     # (R, T) each -> (R, T, 2 or 3)
-    return np.stack([np.broadcast_to(column_positions, cells[0].shape), *cells], axis=2, dtype=np.float32)
+    return np.stack(
+        [np.broadcast_to(column_positions, cells[0].shape), *cells], axis=2, dtype=np.float32
+    )
 
 
 def _says(panel: Map, place: str) -> str:
@@ -203,12 +220,15 @@ def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[Drawn]:
     color = palette(mode).accent
     ground = {"fillcolor": f"rgba({', '.join(map(str, rgb(color)))}, {TINT})"}
     return [
-        marks.frame((c0 - 0.5, c1 - 0.5), (r0 - 0.5, r1 - 0.5), marks.line(color, 1, "dot"), axes) | ground
+        marks.frame((c0 - 0.5, c1 - 0.5), (r0 - 0.5, r1 - 0.5), marks.line(color, 1, "dot"), axes)
+        | ground
         for r0, r1, c0, c1 in runs
     ]
 
 
-def _axis(panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: float, length: float) -> Drawn:
+def _axis(
+    panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: float, length: float
+) -> Drawn:
     """The colours of these numbers, and the bar that says which is which."""
     finite = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
     if finite.size:

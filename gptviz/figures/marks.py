@@ -30,7 +30,8 @@ SHARES: Drawn = {"range": [0, 1.18], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
 BARE = {"showgrid": False}  # an axis that is a list of names, or nothing
 STILL = {"itemclick": False, "itemdoubleclick": False}  # a legend that only says what is what
 WHOLE = {"marker": {"opacity": 1}}
-KEPT = {"selected": WHOLE, "unselected": WHOLE}  # a click leaves all as it is: the page draws what is chosen
+# a click leaves all as it is: the page draws what is chosen
+KEPT = {"selected": WHOLE, "unselected": WHOLE}
 
 
 def safe(text: str) -> str:
@@ -65,7 +66,14 @@ def dots(x: Places, y: Places, marker: Mapping[str, Any], **more: Any) -> Drawn:
 
 def stroke(x: Places, y: Places, line: Mapping[str, Any], **more: Any) -> Drawn:
     """A line through places, (n,) each, as a trace that says nothing; `more` as in `dots`."""
-    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"} | more
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "line": line,
+        "hoverinfo": "skip",
+    } | more
 
 
 def bar(x: Places, y: Places, marker: Mapping[str, Any], **more: Any) -> Drawn:
@@ -93,16 +101,27 @@ def upright(x: float, stroke: Drawn, axes: Axes = ("x", "y")) -> Drawn:
 def band(x0: float, x1: float, fill: str, axes: Axes = ("x", "y")) -> Drawn:
     """The ground between x0 and x1 in another colour, below everything."""
     ground = {"type": "rect", "fillcolor": fill, "line": {"width": 0}, "layer": "below"}
-    return ground | {"xref": axes[0], "x0": x0, "x1": x1, "yref": f"{axes[1]} domain", "y0": 0, "y1": 1}
+    return ground | {
+        "xref": axes[0],
+        "x0": x0,
+        "x1": x1,
+        "yref": f"{axes[1]} domain",
+        "y0": 0,
+        "y1": 1,
+    }
 
 
-def frame(x: tuple[float, float], y: tuple[float, float], stroke: Drawn, axes: Axes = ("x", "y")) -> Drawn:
+def frame(
+    x: tuple[float, float], y: tuple[float, float], stroke: Drawn, axes: Axes = ("x", "y")
+) -> Drawn:
     """A rectangle that spans `x` and `y`, each from its first number to its second."""
     corners = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
     return {"type": "rect", "xref": axes[0], "yref": axes[1], "line": stroke} | corners
 
 
-def around(row: float, column: float, stroke: Drawn, axes: Axes = ("x", "y"), room: float = 0.5) -> Drawn:
+def around(
+    row: float, column: float, stroke: Drawn, axes: Axes = ("x", "y"), room: float = 0.5
+) -> Drawn:
     """A frame around a cell of a map."""
     return frame((column - room, column + room), (row - room, row + room), stroke, axes)
 
@@ -115,7 +134,13 @@ def heading(text: str, x: float, y: float, **more: Any) -> Drawn:
 
 def note(text: str, x: float, y: float, color: str, size: float, **more: Any) -> Drawn:
     """Words, escaped already, that begin at (x, y) of the axes."""
-    return {"text": text, "x": x, "y": y, "xanchor": "left", "font": {"color": color, "size": size}} | more
+    return {
+        "text": text,
+        "x": x,
+        "y": y,
+        "xanchor": "left",
+        "font": {"color": color, "size": size},
+    } | more
 
 
 def words(said: Mapping[str, str]) -> str:
@@ -124,7 +149,10 @@ def words(said: Mapping[str, str]) -> str:
 
 
 def level_notes(
-    rests: Sequence[tuple[float, str]], drawn: Iterable[float], mode: Mode, end: Literal["left", "right"]
+    rests: Sequence[tuple[float, str]],
+    drawn: Iterable[float],
+    mode: Mode,
+    end: Literal["left", "right"],
 ) -> list[Drawn]:
     """Words on lines across, at one end of a picture of these numbers.
 
@@ -144,7 +172,9 @@ def level_notes(
             return "top"
         return "bottom"
 
-    return [note(safe(words), x, y, colors.quiet, 14, yanchor=anchor(y), **ground) for y, words in named]
+    return [
+        note(safe(words), x, y, colors.quiet, 14, yanchor=anchor(y), **ground) for y, words in named
+    ]
 
 
 # ---- signed numbers as colour ----
@@ -158,7 +188,8 @@ def signed_axis(limit: float, mode: Mode, right: float) -> Drawn:
     The figure's upper margin must be at least `BAR`.
     """
     end = significant(limit, 2)
-    right -= 0.01 * max(0, len(end) - 4)  # a label that runs over the figure's edge would not be drawn
+    # a label that runs over the figure's edge would not be drawn
+    right -= 0.01 * max(0, len(end) - 4)
     return {
         "colorscale": palette(mode).signed,
         "cmin": -limit,
@@ -184,7 +215,9 @@ def upper_half(mode: Mode) -> list[tuple[float, str]]:
     return [(2 * (stop - 0.5), color) for stop, color in palette(mode).signed if stop >= 0.5]
 
 
-def in_cells(texts: Sequence[Sequence[str]], z: Floats, axis: Drawn, size: int, **more: Any) -> Drawn:
+def in_cells(
+    texts: Sequence[Sequence[str]], z: Floats, axis: Drawn, size: int, **more: Any
+) -> Drawn:
     """Texts (R, C) in the cells of a map, black or white, whichever can be read better on the cell's colour.
 
     `z` (R, C) is drawn by the colour axis `axis`; `more` is added to the trace: x for the columns, y for the
@@ -199,7 +232,10 @@ def in_cells(texts: Sequence[Sequence[str]], z: Floats, axis: Drawn, size: int, 
         "x": [*columns] * len(rows),
         "y": [row for row in rows for _ in columns],
         "text": [text for row in texts for text in row],
-        "textfont": {"size": size, "color": [text_on(color_at(axis["colorscale"], s)) for s in shares.flat]},
+        "textfont": {
+            "size": size,
+            "color": [text_on(color_at(axis["colorscale"], s)) for s in shares.flat],
+        },
         "hoverinfo": "skip",
     } | more
 
@@ -277,7 +313,11 @@ def token_ticks(
     n = len(shown)
     if n <= most:
         turned = max(n, places) > 5 and max(map(len, shown)) > 2
-        return {"tickvals": np.arange(n), "ticktext": [*map(safe, shown)], "tickangle": -60 if turned else 0}
+        return {
+            "tickvals": np.arange(n),
+            "ticktext": [*map(safe, shown)],
+            "tickangle": -60 if turned else 0,
+        }
     if n <= 128:
         step = 10
     elif n <= 512:
@@ -297,7 +337,10 @@ def token_categories(
     shown: Sequence[str], most: int = READABLE, positions: Sequence[int] | None = None
 ) -> Drawn:
     """The same of an axis whose places are the categories "0", "1", ...: a hover then says the token."""
-    axis = {"type": "category", "labelalias": {str(i): safe(token) for i, token in enumerate(shown)}}
+    axis = {
+        "type": "category",
+        "labelalias": {str(i): safe(token) for i, token in enumerate(shown)},
+    }
     ticks = token_ticks(shown, most, positions)
     if len(shown) <= most:
         return axis | {"tickangle": ticks["tickangle"]}

@@ -23,7 +23,8 @@ def probability_text(p: float) -> str:
     """
     if p in (0, 1):
         return f"{p:.0f}"
-    if p >= 0.99:  # as many nines as it has (a float's precision ends at the fifteenth), and one digit
+    # as many nines as it has (a float's precision ends at the fifteenth), and one digit
+    if p >= 0.99:
         nines = min(15, math.floor(-math.log10(max(1 - p, 1e-15))))
         return f"{p:.{max(3, nines + 1)}f}"
     return significant(p)
@@ -43,7 +44,8 @@ def loss_text(nats: float) -> tuple[str, str]:
 def surprise_color(bits: float, most: float, mode: Mode) -> str:
     """Paper for what was certain, orange for `most` bits or more."""
     colors = palette(mode)
-    _, orange = colors.signed[3]  # not the deepest one: the token's own letters must stay readable on it
+    # not the deepest one: the token's own letters must stay readable on it
+    _, orange = colors.signed[3]
     return mixed(colors.paper, orange, bits / most)
 
 
@@ -69,7 +71,9 @@ def vocabulary_curve(
 
     def noted(x: float, words: str, height: float) -> None:
         ground = {"yref": "paper", "xshift": 6, "bgcolor": colors.paper}
-        notes.append(marks.note(marks.safe(words), math.log10(x), height, colors.quiet, 13, **ground))
+        notes.append(
+            marks.note(marks.safe(words), math.log10(x), height, colors.quiet, 13, **ground)
+        )
 
     if kept < size:
         cut = marks.band(kept + 0.5, size * 1.2, colors.masked)
@@ -87,22 +91,34 @@ def vocabulary_curve(
         before_kept = before[before["probability"] > 0]
         lowest = min([lowest, *before_kept["probability"].clip(lower=1e-12)])
         old_hovers = _says(
-            before_kept["rank"], before_kept["probability"], names[: len(before_kept)], "unchanged, it has"
+            before_kept["rank"],
+            before_kept["probability"],
+            names[: len(before_kept)],
+            "unchanged, it has",
         )
         behind = marks.ghost_curve(
             before_kept["rank"].to_numpy(), before_kept["probability"].to_numpy(), mode, old_hovers
         )
     hovers = _says(
-        remaining["rank"], remaining["probability"], tokens[: len(remaining)], "with these settings it has"
+        remaining["rank"],
+        remaining["probability"],
+        tokens[: len(remaining)],
+        "with these settings it has",
     )
-    chosen = _line(remaining["rank"], remaining["probability"], marks.line(colors.output, 4), hovers)
+    chosen = _line(
+        remaining["rank"], remaining["probability"], marks.line(colors.output, 4), hovers
+    )
     lines = [behind, chosen | {"name": marks.CHANGED}]
     log = {"type": "log", "dtick": 1}
     layout = ({} if unchanged is None else marks.GHOSTED) | {
         "shapes": shapes,
         "annotations": notes,
         "xaxis": log
-        | {"title": {"text": "rank"}, "range": [-0.08, math.log10(size * 1.2)], "exponentformat": "none"},
+        | {
+            "title": {"text": "rank"},
+            "range": [-0.08, math.log10(size * 1.2)],
+            "exponentformat": "none",
+        },
         "yaxis": log
         | {"title": {"text": "probability"}, "range": [math.log10(lowest) - 0.3, 0.2]}
         | {"dtick": 2, "tickfont": {"size": LABEL / 1.25}},  # Plotly enlarges it
@@ -117,7 +133,9 @@ def _says(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str)
     ]
 
 
-def _line(x: pd.Series, y: pd.Series, drawn: dict[str, Any], sentences: list[str]) -> dict[str, Any]:
+def _line(
+    x: pd.Series, y: pd.Series, drawn: dict[str, Any], sentences: list[str]
+) -> dict[str, Any]:
     mode = "lines"
     if len(x) < 3:
         mode = "lines+markers"
@@ -154,7 +172,13 @@ def back_to_back(
             marks.heading(heads[0], MIDDLE[0], 1, xanchor="right", align="right"),
             marks.heading(heads[1], MIDDLE[1], 1),
             *(
-                {"text": name, "x": sum(MIDDLE) / 2, "xref": "paper", "xanchor": "center", "y": place}
+                {
+                    "text": name,
+                    "x": sum(MIDDLE) / 2,
+                    "xref": "paper",
+                    "xanchor": "center",
+                    "y": place,
+                }
                 | {"yref": "y", "yanchor": "middle"}
                 for place, name in enumerate(names)
             ),
@@ -171,7 +195,9 @@ def back_to_back(
         layout[yaxis] = plain | {"range": marks.names_down(len(tokens))["range"], "anchor": x}
         bar = marks.bar(np.nan_to_num(values), places, {"color": color}, orientation="h")
         outside = {"text": texts, "textposition": "outside", "cliponaxis": False}
-        hovers = marks.says(f"`{a}`, {marks.safe(side)}: {b}" for a, b in zip(names, texts, strict=True))
+        hovers = marks.says(
+            f"`{a}`, {marks.safe(side)}: {b}" for a, b in zip(names, texts, strict=True)
+        )
         traces.append(bar | outside | marks.on(number) | hovers)
     return figure(traces, layout, mode, height=44 + above + 26 * len(tokens), t=30 + above)
 
@@ -199,7 +225,11 @@ def surprise_rows(
 
     def cost(row: pd.Series) -> dict[str, Any]:
         nats = float(row["nats"])
-        return {"bits": float(row["bits"]), "text": fixed(nats, 1), "color": surprise_color(nats, most, mode)}
+        return {
+            "bits": float(row["bits"]),
+            "text": fixed(nats, 1),
+            "color": surprise_color(nats, most, mode),
+        }
 
     chips: list[dict[str, Any]] = []
     for (position, row), token in zip(table.iterrows(), shown, strict=True):
@@ -207,7 +237,11 @@ def surprise_rows(
             nothing = {"bits": None, "text": "–", "color": palette(mode).masked}
             chips.append({"token": token, "rank": None, "sentence": FIRST} | nothing)
             continue
-        chip = cost(row) | {"token": token, "rank": int(row["rank"]), "sentence": surprise_sentence(row)}
+        chip = cost(row) | {
+            "token": token,
+            "rank": int(row["rank"]),
+            "sentence": surprise_sentence(row),
+        }
         if unchanged is not None:
             unchanged_row = unchanged.loc[position]
             chip["ghost"] = cost(unchanged_row)

@@ -7,7 +7,17 @@ import numpy as np
 from gptviz.analysis.norms import Steps, histogram
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.marks import UNCHANGED, axis_names, band, dots, ghost_curve, heading, line, on, upright
+from gptviz.figures.marks import (
+    UNCHANGED,
+    axis_names,
+    band,
+    dots,
+    ghost_curve,
+    heading,
+    line,
+    on,
+    upright,
+)
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 DRAWN = ("before", "normalised", "after")  # of the four stages: see analysis/norms.py
@@ -38,7 +48,10 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
         fill = {"color": colors.accent if stage == "after" else colors.quiet, "line": {"width": 0}}
         bars = {"type": "bar", "x": (edges[:-1] + edges[1:]) / 2, "y": counts, "marker": fill}
         # the customdata is (bins, 2): each bin's two edges
-        bars |= {"width": np.diff(edges) * 0.94, "customdata": np.stack([edges[:-1], edges[1:]], axis=-1)}
+        bars |= {
+            "width": np.diff(edges) * 0.94,
+            "customdata": np.stack([edges[:-1], edges[1:]], axis=-1),
+        }
         bars |= {"hovertemplate": f"{stage}: %{{y}} dimensions lie between {between}"}
         opacity = 1 if old is None else 0.5  # so that the outline is seen where it lies on them
         traces.append(bars | {"opacity": opacity} | on(number))
@@ -52,7 +65,9 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
             heights = np.concatenate([[0], old_counts, [0]])
             traces.append(ghost_curve(ends, heights, mode, line=stroke, **on(number)))
             old_stage = f"{stage}, {UNCHANGED}"
-            dot = _mark(float(old[dimension]), old_stage, dimension, colors.ghost, "triangle-up-open")
+            dot = _mark(
+                float(old[dimension]), old_stage, dimension, colors.ghost, "triangle-up-open"
+            )
             traces.append(dot | on(number))
             tallest = max(tallest, int(old_counts.max()))
         tallest = max(tallest, int(counts.max()))

@@ -13,7 +13,9 @@ from gptviz.figures.theme import Figure, Mode, figure, palette
 HEIGHT = 330
 
 
-def position_rows(rows: Floats, dimensions: Sequence[int], limit: float, position: int, mode: Mode) -> Figure:
+def position_rows(
+    rows: Floats, dimensions: Sequence[int], limit: float, position: int, mode: Mode
+) -> Figure:
     """(n, d) signed numbers, a row per position; `dimensions` are the columns. A line at the selected one."""
     field = "x"
     columns = {}
@@ -55,7 +57,9 @@ def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Fi
         ):
             traces.append(stroke(middle + size * np.cos(turn), size * np.sin(turn), drawn))
         traces.append(_arrow(middle, angles[1], colors.key, f"key at position {key}, pair {pair}"))
-        traces.append(_arrow(middle, angles[0], colors.query, f"query at position {query}, pair {pair}"))
+        traces.append(
+            _arrow(middle, angles[0], colors.query, f"query at position {query}, pair {pair}")
+        )
         turns = 2 * math.pi / frequency
         if turns < 100:
             turn_text = significant(turns)
@@ -80,6 +84,12 @@ def _arrow(middle: float, angle: float, color: str, name: str) -> dict[str, Any]
     x = math.cos(angle)
     y = math.sin(angle)
     hover = f"{name}: turned by {fixed(angle, 2)} rad, to ({fixed(x, 2)}, {fixed(y, 2)})"
-    head = {"symbol": "arrow", "angleref": "previous", "size": [0, 16], "color": color, "opacity": 1}
+    head = {
+        "symbol": "arrow",
+        "angleref": "previous",
+        "size": [0, 16],
+        "color": color,
+        "opacity": 1,
+    }
     drawn = {"mode": "lines+markers", "marker": head, "name": name} | says([hover, hover])
     return stroke([middle, middle + x], [0.0, y], line(color, 4), **drawn)

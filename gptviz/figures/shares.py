@@ -79,10 +79,17 @@ def share_grid(
         shapes = [marks.around(*opened, thick)]
     if inside is not None:
         places = np.ndindex(rows, count)
-        shapes = [marks.around(b, i, thick if (b, i) in inside else thin, room=0.45) for b, i in places]
+        shapes = [
+            marks.around(b, i, thick if (b, i) in inside else thin, room=0.45) for b, i in places
+        ]
     plain = marks.BARE | {"tickmode": "array"}
     names = [SHORT.get(name, name.removeprefix("head ")) for name in columns]
-    across = {"side": "top", "tickvals": np.arange(count), "ticktext": names, "range": [-0.5, count - 0.5]}
+    across = {
+        "side": "top",
+        "tickvals": np.arange(count),
+        "ticktext": names,
+        "range": [-0.5, count - 0.5],
+    }
     down = marks.names_down(rows) | {"ticktext": [f"block {b} " for b in range(rows)]}
     layout = {
         "coloraxis": axis | {"showscale": known},
@@ -94,7 +101,9 @@ def share_grid(
     height = ROW
     if rows <= HIGH_ROWS:
         height = 30 if inside is None else 34
-    return figure(traces, layout, mode, height=marks.BAR + 34 + rows * height, t=marks.BAR + 26, r=4)
+    return figure(
+        traces, layout, mode, height=marks.BAR + 34 + rows * height, t=marks.BAR + 26, r=4
+    )
 
 
 def direct_and_total(direct: Floats, total: Floats, opened: tuple[int, int], mode: Mode) -> Figure:
@@ -132,7 +141,9 @@ def off_the_line(
     names = {
         "mode": "markers+text",
         "text": [name if i in farthest else "" for i, name in enumerate(short)],
-        "textposition": ["middle left" if a > (x.min() + x.max()) / 2 else "middle right" for a in x],
+        "textposition": [
+            "middle left" if a > (x.min() + x.max()) / 2 else "middle right" for a in x
+        ],
         "cliponaxis": False,
     }
     hovers = marks.says(sentence % (a, b) for sentence, a, b in zip(hover, x, y, strict=True))

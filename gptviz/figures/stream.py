@@ -31,14 +31,18 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     """
     colors = palette(mode)
     stream = streams.now
-    sizes, writes, cosines = (grid[:, position] for grid in (stream.sizes, stream.writes, stream.cosines))
+    sizes, writes, cosines = (
+        grid[:, position] for grid in (stream.sizes, stream.writes, stream.cosines)
+    )
     count = len(writes)
     steps = np.arange(count + 1)
     shown = f"`{marks.safe(label)}`"
     below = marks.on(2)
     stream_hovers, write_hovers = _says(stream, position, shown)
 
-    def bars(x: Any, y: Any, color: str, sentences: list[str], width: float, **extra: Any) -> dict[str, Any]:
+    def bars(
+        x: Any, y: Any, color: str, sentences: list[str], width: float, **extra: Any
+    ) -> dict[str, Any]:
         fill = {"color": color, "line": {"width": 0}}
         drawn = marks.bar(x, y, fill, width=width, showlegend=False)
         return drawn | marks.KEPT | marks.says(sentences) | extra
@@ -50,7 +54,14 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
             named = {"name": PARTS[part]} | axes
             sentences = [write_hovers[s] for s in part_writes[part]]
             traces.append(
-                bars(part_writes[part] + shift, values[part_writes[part]], color, sentences, width, **named)
+                bars(
+                    part_writes[part] + shift,
+                    values[part_writes[part]],
+                    color,
+                    sentences,
+                    width,
+                    **named,
+                )
             )
     if streams.was is not None:
         old = streams.was
@@ -59,12 +70,19 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
             for sentences in _says(old, position, shown)
         )
         traces.append(
-            marks.ghost_bars(steps - 0.2, old.sizes[:, position], mode, old_stream_hovers, width=0.36)
+            marks.ghost_bars(
+                steps - 0.2, old.sizes[:, position], mode, old_stream_hovers, width=0.36
+            )
         )
-        for grid, shift, width, axes in ((old.writes, 0.2, 0.36, {}), (old.cosines, 0.0, 0.5, below)):
+        for grid, shift, width, axes in (
+            (old.writes, 0.2, 0.36, {}),
+            (old.cosines, 0.0, 0.5, below),
+        ):
             aside: dict[str, Any] = {"width": width, "showlegend": False} | axes
             traces.append(
-                marks.ghost_bars(steps[:-1] + shift, grid[:, position], mode, old_write_hovers, **aside)
+                marks.ghost_bars(
+                    steps[:-1] + shift, grid[:, position], mode, old_write_hovers, **aside
+                )
             )
     layers = count // 2
     ticks = {
@@ -78,7 +96,9 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     shapes = [marks.across(0, marks.line(colors.quiet, 1), ("x2", "y2"))]
     for axes2 in (("x", "y"), ("x2", "y2")):
         shapes.append(marks.band(2 * block - 0.5, 2 * block + 1.5, colors.panel, axes2))
-        shapes += [marks.upright(x + 0.5, marks.line(colors.grid, 1), axes2) for x in range(1, count, 2)]
+        shapes += [
+            marks.upright(x + 0.5, marks.line(colors.grid, 1), axes2) for x in range(1, count, 2)
+        ]
     above = {"■ the stream": colors.quiet}
     above |= {f"■ {part}": color for part, color in zip(PARTS, part_colors(mode), strict=True)}
     ghosts = streams.was is not None

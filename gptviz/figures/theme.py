@@ -33,11 +33,13 @@ class Palette:
     positive: str
     negative: str
     masked: str
-    ghost: str  # what the unchanged model gives, where it stands beside the changed one (see marks.py)
+    # what the unchanged model gives, where it stands beside the changed one (see marks.py)
+    ghost: str
     attention: Scale
     signed: Scale
     positions: tuple[str, ...]  # a chip's colour by its position, in turn
-    heads: tuple[str, ...]  # a head's colour where lines of several are in one picture; 4.5 to 1 on paper
+    # a head's colour where lines of several are in one picture; 4.5 to 1 on paper
+    heads: tuple[str, ...]
 
 
 PALETTES: dict[Mode, Palette] = {
@@ -56,8 +58,20 @@ PALETTES: dict[Mode, Palette] = {
         negative="#1f5fbf",
         masked="#d8d5ce",
         ghost="#88838f",
-        attention=[(0.0, "#fbfaf7"), (0.15, "#e6dcf4"), (0.4, "#b99ede"), (0.7, "#7a4db8"), (1.0, "#3b1470")],
-        signed=[(0.0, "#164a9c"), (0.25, "#8db3e6"), (0.5, "#fbfaf7"), (0.75, "#f4b072"), (1.0, "#c2570a")],
+        attention=[
+            (0.0, "#fbfaf7"),
+            (0.15, "#e6dcf4"),
+            (0.4, "#b99ede"),
+            (0.7, "#7a4db8"),
+            (1.0, "#3b1470"),
+        ],
+        signed=[
+            (0.0, "#164a9c"),
+            (0.25, "#8db3e6"),
+            (0.5, "#fbfaf7"),
+            (0.75, "#f4b072"),
+            (1.0, "#c2570a"),
+        ],
         positions=(
             *("#e6dcf4", "#d3e5f7", "#d5eddc", "#fae7c8", "#f9d9d6"),
             *("#dfe3f6", "#d0ecea", "#ecebc8", "#f6dcec", "#e4e0d8"),
@@ -82,8 +96,20 @@ PALETTES: dict[Mode, Palette] = {
         negative="#7fb0ff",
         masked="#3a3843",
         ghost="#8b8697",
-        attention=[(0.0, "#16151b"), (0.15, "#33264f"), (0.4, "#6643ac"), (0.7, "#a482ee"), (1.0, "#f3ecff")],
-        signed=[(0.0, "#8dbaff"), (0.25, "#2f568f"), (0.5, "#16151b"), (0.75, "#8a5018"), (1.0, "#ffb366")],
+        attention=[
+            (0.0, "#16151b"),
+            (0.15, "#33264f"),
+            (0.4, "#6643ac"),
+            (0.7, "#a482ee"),
+            (1.0, "#f3ecff"),
+        ],
+        signed=[
+            (0.0, "#8dbaff"),
+            (0.25, "#2f568f"),
+            (0.5, "#16151b"),
+            (0.75, "#8a5018"),
+            (1.0, "#ffb366"),
+        ],
         positions=(
             *("#43346b", "#26466b", "#28503a", "#5e4a22", "#63332f"),
             *("#343d6b", "#215250", "#505024", "#5c3350", "#45424f"),
@@ -169,7 +195,8 @@ def _constant(mode: Mode) -> dict[str, Any]:
         },
         "showlegend": False,
         "barmode": "overlay",  # a ghost, or a part, lies over its bar
-        "dragmode": False,  # a drag scrolls the page: nothing here needs a zoom that cannot be undone
+        # a drag scrolls the page: nothing here needs a zoom that cannot be undone
+        "dragmode": False,
     }
 
 
@@ -180,7 +207,13 @@ def _axis(mode: Mode) -> dict[str, Any]:
     Not a template: Plotly would take it for a new one every time, and redraw.
     """
     grid = PALETTES[mode].grid
-    look = {"automargin": True, "zeroline": False, "gridcolor": grid, "linecolor": grid, "showline": False}
+    look = {
+        "automargin": True,
+        "zeroline": False,
+        "gridcolor": grid,
+        "linecolor": grid,
+        "showline": False,
+    }
     small = {"exponentformat": "power"}  # 2×10⁻⁵, where Plotly would write 20μ
     return look | small | {"ticks": "", "fixedrange": True, "title": {"font": {"size": LABEL}}}
 
@@ -328,7 +361,11 @@ def _axis_of(trace: Mapping[str, Any], xy: str) -> str:
 
 
 def figure(
-    traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], mode: Mode, height: float, **margin: float
+    traces: Sequence[Mapping[str, Any]],
+    layout: Mapping[str, Any],
+    mode: Mode,
+    height: float,
+    **margin: float,
 ) -> Figure:
     """The house's figure: paper, ink, one font, no decoration.
 
@@ -337,7 +374,11 @@ def figure(
     """
     shared = _constant(mode) | {"height": height, "margin": MARGIN | margin}
     layout = shared | dict(layout)
-    barred = {_axis_of(t, "y" if t.get("orientation") == "h" else "x") for t in traces if t["type"] == "bar"}
+    barred = {
+        _axis_of(t, "y" if t.get("orientation") == "h" else "x")
+        for t in traces
+        if t["type"] == "bar"
+    }
     used = {_axis_of(trace, xy) for trace in traces for xy in "xy"}
     for name in sorted(used | {name for name in layout if name[1:5] == "axis"}):
         axis = _axis(mode) | {"showgrid": name not in barred}

@@ -140,7 +140,9 @@ def _around(edge: Edge, points: Mapping[Key, tuple[float, float]]) -> Edge:
     return replace(edge, bow=side * (0.5 + 0.05 * (y1 - y0)))
 
 
-def _curve(edge: Edge, source: tuple[float, float], target: tuple[float, float], largest: float) -> Drawn:
+def _curve(
+    edge: Edge, source: tuple[float, float], target: tuple[float, float], largest: float
+) -> Drawn:
     """An S from below to above, with half its height before the bend and half after it."""
     (x0, y0) = source
     (x1, y1) = target
@@ -154,7 +156,8 @@ def _curve(edge: Edge, source: tuple[float, float], target: tuple[float, float],
 def _middles(edges: Sequence[Edge], points: Mapping[Key, tuple[float, float]]) -> Drawn:
     x = [(points[edge.source][0] + points[edge.target][0]) / 2 + 0.75 * edge.bow for edge in edges]
     y = [(points[edge.source][1] + points[edge.target][1]) / 2 for edge in edges]
-    numbers = np.array([[edge.value, edge.share] for edge in edges]).reshape(-1, 2)  # (n, 2), or (0, 2)
+    # (n, 2), or (0, 2)
+    numbers = np.array([[edge.value, edge.share] for edge in edges]).reshape(-1, 2)
     hovers = says(_safe(edge.says) for edge in edges)
     unseen = {"size": 16, "opacity": 0}
     return dots(np.array(x), np.array(y), unseen, customdata=numbers, showlegend=False, **hovers)
@@ -170,7 +173,10 @@ def _nodes(nodes: Sequence[Node], points: Mapping[Key, tuple[float, float]], mod
         "opacity": 1,
         "line": {"color": [node.color for node in nodes], "width": 2},
     }
-    words = {"text": [_safe(node.label) for node in nodes], "textfont": {"size": 12, "color": colors.ink}}
+    words = {
+        "text": [_safe(node.label) for node in nodes],
+        "textfont": {"size": 12, "color": colors.ink},
+    }
     hovers = says(_safe(node.says) for node in nodes)
     return dots(x, y, marker, mode="markers+text", showlegend=False, **words, **hovers)
 
@@ -187,7 +193,9 @@ def _safe(text: str) -> str:
 # ---- LLM-TT's contribution graph ----
 
 
-def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers: int, mode: Mode) -> Figure:
+def flow_graph(
+    edges: pd.DataFrame, labels: Sequence[str], position: int, layers: int, mode: Mode
+) -> Figure:
     """The edges of `ContributionGraph`: tokens at the bottom, the selected token's last stream on top.
 
     A dot is a token's stream after a step. Between two dots of one token the shortcut is grey and what its
@@ -197,7 +205,13 @@ def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers
 
     def stream(depth: int, column: int, color: str = colors.quiet, size: float = 9) -> Node:
         return Node(
-            (depth, column), column, depth, "", color, _stream_says(layers, column, labels, depth), size=size
+            (depth, column),
+            column,
+            depth,
+            "",
+            color,
+            _stream_says(layers, column, labels, depth),
+            size=size,
         )
 
     top = stream(2 * layers, position, colors.ink, 14)
@@ -218,7 +232,9 @@ def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers
         drawn.append(Edge(source, target, share, share, color, _flow_says(row, labels), bow=bow))
     rows = ["tokens", *(row for b in range(layers) for row in ("attention", f"after block {b}"))]
     legend = {name: line(color, 4) for name, color in ways.items()}
-    return token_graph(list(nodes.values()), drawn, labels, rows, position, legend, mode, row_height=30)
+    return token_graph(
+        list(nodes.values()), drawn, labels, rows, position, legend, mode, row_height=30
+    )
 
 
 def _stream_says(n_layers: int, position: int, labels: Sequence[str], depth: int) -> str:
@@ -290,7 +306,12 @@ def paths_graph(
         share = abs(value) / scale
         drawn.append(Edge(source_key, target, share, value, tints[way], says, solid=exact, bow=bow))
     blocks = (row for b in range(n_layers) for row in (f"heads of {b}", f"feed-forward of {b}"))
-    ways = [("word", "to the word"), ("V", "value"), ("Q", "query, first order"), ("K", "key, first order")]
+    ways = [
+        ("word", "to the word"),
+        ("V", "value"),
+        ("Q", "query, first order"),
+        ("K", "key, first order"),
+    ]
     used = {way for _, _, way, _ in grouped}
     dashes = {"Q": "dot", "K": "dot"}
     legend = {name: line(tints[way], 4, dashes.get(way)) for way, name in ways if way in used}
@@ -298,7 +319,9 @@ def paths_graph(
     return token_graph(list(nodes.values()), drawn, labels, rows, position, legend, mode)
 
 
-def _node(part: str, block: int, head: int, position: int, labels: Sequence[str], colors: Palette) -> Node:
+def _node(
+    part: str, block: int, head: int, position: int, labels: Sequence[str], colors: Palette
+) -> Node:
     token = f"{labels[position]} (position {position})"
     if part == "embedding":
         key: Key = ("embedding", position)

@@ -41,7 +41,8 @@ def training_curves(
         dash = "dash" if number else None
         name = marks.safe(run.name)
         hidden = {"showlegend": number == 0}
-        dashed = {"showlegend": True, "name": f"dashed: {name}"} if number else {}  # one line for all of it
+        # one line for all of it
+        dashed = {"showlegend": True, "name": f"dashed: {name}"} if number else {}
         for what, losses, color, width in (
             ("training", run.train, colors.quiet, 1.5),
             ("validation", run.validation, colors.accent, 3.0),
@@ -93,7 +94,9 @@ def training_curves(
 
 
 def _curve(run: Curves, name: str, values: Floats, stroke: dict[str, Any]) -> dict[str, Any]:
-    numbers: Any = [v if math.isfinite(v) else None for v in np.asarray(values, dtype=np.float64).tolist()]
+    numbers: Any = [
+        v if math.isfinite(v) else None for v in np.asarray(values, dtype=np.float64).tolist()
+    ]
     marker = {"size": 4 if stroke["width"] < 3 else 6}
     return marks.dots(
         run.steps.astype(np.int32), numbers, marker, mode="lines+markers", name=name, line=stroke

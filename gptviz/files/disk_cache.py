@@ -23,7 +23,8 @@ from torch import nn
 from gptviz.files.atomic_file import write_text
 
 SETTING = "GPTVIZ_CACHE_DIR"
-SHIPPED = Path(__file__).parents[1] / "assets" / "mini" / "heads.json"  # by `python -m gptviz.training heads`
+# by `python -m gptviz.training heads`
+SHIPPED = Path(__file__).parents[1] / "assets" / "mini" / "heads.json"
 MOST_BYTES = 64 * 2**20
 
 
@@ -46,7 +47,9 @@ def weights_hash(model: nn.Module) -> str:
     digest = hashlib.blake2b(digest_size=20)
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(memoryview(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()))
+        digest.update(
+            memoryview(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        )
     return digest.hexdigest()
 
 
@@ -66,7 +69,10 @@ def read(name: str) -> Any | None:
             return None
         os.utime(path)  # asked for just now
         return json.loads(content)
-    except (OSError, ValueError):  # not there, not ours to read, or not text: it is worked out again
+    except (
+        OSError,
+        ValueError,
+    ):  # not there, not ours to read, or not text: it is worked out again
         return None
 
 

@@ -10,7 +10,9 @@ from typing import IO
 
 try:
     import fcntl
-except ImportError:  # not a Unix: there, what a killed server leaves stays until somebody empties the folder
+except (
+    ImportError
+):  # not a Unix: there, what a killed server leaves stays until somebody empties the folder
     fcntl = None  # type: ignore[assignment]
 
 TRAININGS = "gptviz-training-"

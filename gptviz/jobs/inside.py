@@ -18,12 +18,15 @@ from gptviz import LanguageModel
 from gptviz.engine import forward
 from gptviz.jobs.task import Task
 
-NICE = 5  # below the server, whose pages somebody waits for; a third of its share where cores are short
+# below the server, whose pages somebody waits for; a third of its share where cores are short
+NICE = 5
 MODELS = 2  # files that a worker keeps mapped: the bundled model's, and one more
 
 # A worker needs nothing of the server's __main__, which is the script of whichever visitor's run came last:
 # importing that, as multiprocessing does for pickles, would run a page.
-multiprocessing.spawn._fixup_main_from_path = multiprocessing.spawn._fixup_main_from_name = lambda _: None  # type: ignore[attr-defined]
+multiprocessing.spawn._fixup_main_from_path = multiprocessing.spawn._fixup_main_from_name = (
+    lambda _: None
+)  # type: ignore[attr-defined]
 
 _progress: Any = None  # (done, of) for every task that can be at work, shared with the server
 

@@ -57,7 +57,10 @@ class Files(ABC):
                 try:
                     with forward.alone():  # no pass has its hooks and kernels on it meanwhile
                         torch.save(LanguageModel(lm.model, lm.tokenizer, lm.config, lm.name), file)
-                except (OSError, RuntimeError) as problem:  # torch's own error, where a disk is full
+                except (
+                    OSError,
+                    RuntimeError,
+                ) as problem:  # torch's own error, where a disk is full
                     file.unlink(missing_ok=True)
                     raise OSError(
                         errno.ENOSPC, "the model's file cannot be written: is the disk full?"
@@ -99,7 +102,11 @@ class Processes(Files):
         self._progress = context.RawArray("q", 4 * slots)
         self._free = list(range(2 * slots))
         self._made = partial(
-            ProcessPool, 2 * slots, context=context, initializer=inside.begin, initargs=(self._progress,)
+            ProcessPool,
+            2 * slots,
+            context=context,
+            initializer=inside.begin,
+            initargs=(self._progress,),
         )
         self._making = threading.RLock()
         self._pool = self._made()

@@ -191,7 +191,8 @@ class Queue:
         self._jobs: dict[Task, Job[Any]] = {}  # the least recently asked for first
         self._waiting: list[Job[Any]] = []
         self._working: list[Job[Any]] = []
-        self._visitors: dict[str, tuple[float, float, float]] = {}  # came, worked for, last asked or served
+        # came, worked for, last asked or served
+        self._visitors: dict[str, tuple[float, float, float]] = {}
         self._took: dict[Callable[..., Any], float] = {}  # seconds, the later weighing more
         self.changed = threading.Condition()  # held by whoever looks at jobs, or changes one
         self._ticking = False
@@ -218,7 +219,9 @@ class Queue:
                 job.nbytes = nbytes_of(known)
                 job.state = "done"
             self._jobs[task] = job  # asked for just now
-            idle = [key for key, other in self._jobs.items() if other.state in ("failed", "stopped")]
+            idle = [
+                key for key, other in self._jobs.items() if other.state in ("failed", "stopped")
+            ]
             for key in idle[:-MOST_IDLE]:
                 del self._jobs[key]
             if new and known is None:
@@ -388,7 +391,9 @@ class Queue:
         if not all(other.task.function in self._took for other in before):
             return None
         left = sum(other.seconds_left or 0.0 for other in self._working)
-        return (left + sum(self._took[other.task.function] for other in before)) / self.backend.slots
+        return (
+            left + sum(self._took[other.task.function] for other in before)
+        ) / self.backend.slots
 
     def stop(self, job: Job[Any]) -> None:
         with self.changed:

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 import gptviz
 
-NICE = 5  # below the server, whose pages somebody waits for; a third of its share where cores are short
+# below the server, whose pages somebody waits for; a third of its share where cores are short
+NICE = 5
 # How often torch's threads look for each other before they sleep. With GNU OpenMP's own number two of them
 # burn what a busy machine leaves them: beside three busy processes on two cores, 60 small steps took over
 # four minutes, and take 5 s like this.
@@ -59,7 +60,8 @@ class Worker:
     def kill(self) -> None:
         """End it, and what it may have started."""
         if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):  # nobody is left (macOS says the latter)
+            # nobody is left (macOS says the latter)
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         else:
             self._process.kill()
@@ -97,7 +99,9 @@ class InWorker:
     `ended()` is called then, and its result is the job's; `how_far()` says how much is done, of how much.
     """
 
-    def __init__(self, worker: Worker, ended: Callable[[], object], how_far: Callable[[], tuple[int, int]]):
+    def __init__(
+        self, worker: Worker, ended: Callable[[], object], how_far: Callable[[], tuple[int, int]]
+    ):
         self.worker = worker
         self._ended = ended
         self._how_far = how_far
@@ -122,7 +126,11 @@ def start(command: Sequence[str], log: Path, threads: int) -> Worker:
     """
     package = str(Path(gptviz.__file__).parents[1])
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
-    as_many = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "GOMP_SPINCOUNT": str(SPIN)}
+    as_many = {
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "GOMP_SPINCOUNT": str(SPIN),
+    }
     with log.open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, "-m", *command, "--nice", str(NICE), "--leash"],

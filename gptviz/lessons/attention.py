@@ -105,7 +105,9 @@ def self_attention(x: Tensor | Matrix, weights: HeadWeights, causal: bool = Fals
 
 
 @undisturbed
-def multi_head_attention(x: Tensor | Matrix, heads: Sequence[HeadWeights], causal: bool = True) -> Heads:
+def multi_head_attention(
+    x: Tensor | Matrix, heads: Sequence[HeadWeights], causal: bool = True
+) -> Heads:
     """Run every head by itself and put their contexts side by side: the book's MultiHeadAttentionWrapper.
 
     `x` is (T, d_in). Raises ValueError as `self_attention` does, and if `heads` is empty.
@@ -128,7 +130,10 @@ def by_hand(x: Matrix, heads: Sequence[Sequence[Matrix]] = (), causal: bool = Fa
     if not heads:
         simple = simple_attention(vectors, causal)
         return Heads((simple,), simple.context)
-    weights = [HeadWeights(*(torch.tensor(matrix, dtype=torch.float64) for matrix in head)) for head in heads]
+    weights = [
+        HeadWeights(*(torch.tensor(matrix, dtype=torch.float64) for matrix in head))
+        for head in heads
+    ]
     return multi_head_attention(vectors, weights, causal)
 
 
@@ -168,7 +173,9 @@ def worked_row(attention: Attention, query: int) -> WorkedRow:
     return WorkedRow(scores, scaled, seen, softmax, parts, parts.sum(dim=0))
 
 
-def _attention(queries: Tensor, keys: Tensor, values: Tensor, divisor: float, causal: bool) -> Attention:
+def _attention(
+    queries: Tensor, keys: Tensor, values: Tensor, divisor: float, causal: bool
+) -> Attention:
     """The steps that all versions share: queries, keys and values (T, d) each."""
     scores = queries @ keys.T  # (T, d) x (d, T) -> (T, T)
     scaled = scores / divisor
@@ -178,7 +185,9 @@ def _attention(queries: Tensor, keys: Tensor, values: Tensor, divisor: float, ca
     else:
         masked = scaled
     weights = torch.softmax(masked, dim=-1)
-    return Attention(queries, keys, values, scores, divisor, scaled, masked, weights, weights @ values)
+    return Attention(
+        queries, keys, values, scores, divisor, scaled, masked, weights, weights @ values
+    )
 
 
 def _vectors(x: Tensor | Matrix) -> Tensor:
@@ -187,7 +196,9 @@ def _vectors(x: Tensor | Matrix) -> Tensor:
     if not vectors.is_floating_point():
         vectors = vectors.float()
     if vectors.dim() != 2 or not vectors.numel():
-        raise ValueError(f"x has shape {tuple(vectors.shape)}; it must have a row per token, (T, d_in)")
+        raise ValueError(
+            f"x has shape {tuple(vectors.shape)}; it must have a row per token, (T, d_in)"
+        )
     if not bool(torch.isfinite(vectors).all()):
         raise ValueError("x holds something that is not a finite number; every cell must be one")
     return vectors

@@ -51,7 +51,9 @@ class Counts:
     def loss(self) -> float:
         """The loss of the counted text by its own counts, in nats a character: no table has less."""
         seen = self.pairs > 0
-        return float(-(self.pairs[seen] * np.log(self.probabilities[seen])).sum() / self.pairs.sum())
+        return float(
+            -(self.pairs[seen] * np.log(self.probabilities[seen])).sum() / self.pairs.sum()
+        )
 
 
 def count(text: str, characters: str | None = None) -> Counts:

@@ -99,10 +99,22 @@ def shapes(found: Combined) -> list[tuple[str, tuple[int, ...], str]]:
     return [
         ("x", tuple(found.x.shape), "batch, words, numbers of a word"),
         ("queries = W_query(x)", tuple(found.queries.shape), "keys and values likewise"),
-        ("queries, split among the heads", (b, heads, T, d), "batch, heads, words, numbers of a head"),
-        ("attn_scores = queries @ keys.transpose(2, 3)", tuple(found.scores.shape), "one per head and pair"),
+        (
+            "queries, split among the heads",
+            (b, heads, T, d),
+            "batch, heads, words, numbers of a head",
+        ),
+        (
+            "attn_scores = queries @ keys.transpose(2, 3)",
+            tuple(found.scores.shape),
+            "one per head and pair",
+        ),
         ("attn_weights, masked and softmaxed", tuple(found.weights.shape), "each row adds up to 1"),
         ("attn_weights @ values", (b, heads, T, d), "each head's context vectors"),
-        ("context_vec, the heads side by side", tuple(found.context.shape), "as wide as the queries"),
+        (
+            "context_vec, the heads side by side",
+            tuple(found.context.shape),
+            "as wide as the queries",
+        ),
         ("out_proj(context_vec)", tuple(found.output.shape), "the heads mixed by one more matrix"),
     ]

@@ -93,8 +93,12 @@ def windows(passage: Sequence[int], context: int) -> list[tuple[int, ...]]:
     The last id of a window is the first of the next, which gives it something to begin with.
     """
     if context < 2:
-        raise ValueError(f"context is {context}; to predict a token another one must stand before it")
-    return [tuple(passage[i : i + context]) for i in range(0, max(len(passage) - 1, 1), context - 1)]
+        raise ValueError(
+            f"context is {context}; to predict a token another one must stand before it"
+        )
+    return [
+        tuple(passage[i : i + context]) for i in range(0, max(len(passage) - 1, 1), context - 1)
+    ]
 
 
 @dataclass

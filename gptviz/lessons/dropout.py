@@ -42,7 +42,9 @@ def drop(weights: torch.Tensor, p: float, seed: int) -> Dropped:
     The global random state stays as it is. ValueError unless 0 <= p < 1.
     """
     if not 0 <= p < 1:
-        raise ValueError(f"p is {p}; it must be at least 0 and less than 1, where nothing would be left")
+        raise ValueError(
+            f"p is {p}; it must be at least 0 and less than 1, where nothing would be left"
+        )
     weights = weights.detach()
     draw = torch.Generator().manual_seed(seed)
     mask = torch.empty_like(weights).bernoulli_(1 - p, generator=draw)
@@ -55,7 +57,9 @@ def dropped(of: str, p: float, seed: int) -> Dropped:
 
 
 @reads(lambda lm, block, *_: (("attn", block),))
-def dropped_attention(lm: LanguageModel, t: Trace, block: int, head: int, p: float, seed: int) -> Dropped:
+def dropped_attention(
+    lm: LanguageModel, t: Trace, block: int, head: int, p: float, seed: int
+) -> Dropped:
     """Dropout on one head's attention weights, of the first `MOST` tokens: (T, T) at most (24, 24)."""
     return drop(t["attn", block][head][:MOST, :MOST], p, seed)
 

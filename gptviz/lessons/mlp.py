@@ -54,7 +54,9 @@ def examples(ids: Ids, context: int) -> tuple[Ids, Ids]:
     The first `context` characters are context only. Raises ValueError for a text that is no longer than it.
     """
     if len(ids) <= context:
-        raise ValueError(f"the text has {len(ids)} characters; a context of {context} needs more than that")
+        raise ValueError(
+            f"the text has {len(ids)} characters; a context of {context} needs more than that"
+        )
     return np.lib.stride_tricks.sliding_window_view(ids, context)[:-1], ids[context:]
 
 
@@ -77,7 +79,9 @@ class MLP:
             "output": rng.normal(size=(recipe.hidden, size)) * 0.01,
             "output_bias": np.zeros(size),
         }
-        return cls({name: value.astype(np.float32) for name, value in drawn.items()}, recipe.context)
+        return cls(
+            {name: value.astype(np.float32) for name, value in drawn.items()}, recipe.context
+        )
 
     def log_probabilities(self, before: Ids) -> Floats:
         """(b, n) contexts -> (b, V)."""
@@ -113,7 +117,8 @@ class MLP:
 
     def _forward(self, contexts: Ids) -> tuple[Floats, Floats, Floats]:
         """(b, n) -> embeddings side by side (b, n d), hidden units (b, h), log probabilities (b, V)."""
-        joined = self.weights["embedding"][contexts].reshape(len(contexts), -1)  # (b, n, d) -> (b, n d)
+        # (b, n, d) -> (b, n d)
+        joined = self.weights["embedding"][contexts].reshape(len(contexts), -1)
         active = np.tanh(joined @ self.weights["hidden"] + self.weights["hidden_bias"])
         logits = active @ self.weights["output"] + self.weights["output_bias"]
         logits = logits - logits.max(axis=1, keepdims=True)
@@ -152,5 +157,7 @@ def write(model: MLP, start: list[int], length: int, seed: int = 0) -> list[int]
     ids = list(start)
     for point in rng.random(length):
         summed = np.exp(model.log_probabilities(np.array([ids[-model.context :]]))[0]).cumsum()
-        ids.append(min(int(np.searchsorted(summed, point * summed[-1], side="right")), len(summed) - 1))
+        ids.append(
+            min(int(np.searchsorted(summed, point * summed[-1], side="right")), len(summed) - 1)
+        )
     return ids[len(start) :]

@@ -22,7 +22,8 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import TransformerBlock
 
-BASE = 10_000.0  # of both papers: the slowest pair turns round once in about 2 pi times as many tokens
+# of both papers: the slowest pair turns round once in about 2 pi times as many tokens
+BASE = 10_000.0
 
 AT_ONCE = 256  # rows of a table that are multiplied with all others at a time
 
@@ -36,7 +37,9 @@ def frequencies(d: int, base: float = BASE) -> torch.Tensor:
     """Radians a token by which each pair of dimensions turns, base^(-2i/d), fastest first: (ceil(d/2),)."""
     if d < 1:
         raise ValueError(f"d is {d}; a row has at least 1 dimension")
-    return torch.tensor(base, dtype=torch.float64) ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    return torch.tensor(base, dtype=torch.float64) ** (
+        -torch.arange(0, d, 2, dtype=torch.float64) / d
+    )
 
 
 @worked_out_once(maxsize=8)
@@ -57,7 +60,9 @@ def shift_matrix(steps: int, d: int, base: float = BASE) -> torch.Tensor:
 
 
 @undisturbed
-def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float = BASE) -> torch.Tensor:
+def rotate(
+    x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float = BASE
+) -> torch.Tensor:
     """RoPE: each pair (2i, 2i + 1) of every row turned by position * frequency. (..., n, d) -> (..., n, d).
 
     ValueError for an odd d. Llama's code pairs (i, i + d/2): the same dimensions in another order.
@@ -128,7 +133,9 @@ def scores_along(
     for token, layer in ((query, block.att.W_query), (key, block.att.W_key)):
         # not by the modules themselves: other passes over this model hang their hooks there
         stream = double(token).expand(n, -1) + added  # (n, D)
-        shift, bias = (None if weight is None else double(weight) for weight in (norm.shift, layer.bias))
+        shift, bias = (
+            None if weight is None else double(weight) for weight in (norm.shift, layer.bias)
+        )
         normalised = F.layer_norm(stream, stream.shape[-1:], double(norm.scale), shift, norm.eps)
         projected = F.linear(normalised, double(layer.weight), bias)  # (n, D) -> (n, H d)
         # (n, H d) -> (n, H, d) -> (n, d)
@@ -187,12 +194,17 @@ def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: in
     def along(rows: torch.Tensor | None, rotary: bool = False) -> np.ndarray:
         return scores_along(block, table[query], table[key], rows, head, distance, n, rotary)
 
-    scores = {"learned": along(lm.model.pos_emb.weight), "sinusoidal": along(position_rows(lm, "sinusoidal"))}
+    scores = {
+        "learned": along(lm.model.pos_emb.weight),
+        "sinusoidal": along(position_rows(lm, "sinusoidal")),
+    }
     if lm.config.emb_dim // lm.config.n_heads % 2 == 0:
         scores["rope"] = along(None, rotary=True)
     scores["none"] = along(None)
     places = pd.RangeIndex(distance, n, name="query at")
-    return pd.DataFrame({SCHEMES[scheme]: values for scheme, values in scores.items()}, index=places)
+    return pd.DataFrame(
+        {SCHEMES[scheme]: values for scheme, values in scores.items()}, index=places
+    )
 
 
 @undisturbed
@@ -208,8 +220,12 @@ def compared(lm: LanguageModel, scores: pd.DataFrame) -> pd.DataFrame:
         if name in scores:
             row = products(lm, scheme).iloc[scores.index[0]]
             along = scores[name]
-            rows.append((name, row["mean"], row["most"] - row["least"], along.mean(), np.ptp(along)))
-    return pd.DataFrame(rows, columns=["scheme", "product", "product changes", "score", "score changes"])
+            rows.append(
+                (name, row["mean"], row["most"] - row["least"], along.mean(), np.ptp(along))
+            )
+    return pd.DataFrame(
+        rows, columns=["scheme", "product", "product changes", "score", "score changes"]
+    )
 
 
 def _even(d: int) -> None:

@@ -50,7 +50,9 @@ def gradient_left(weights: Floats) -> Floats:
     """
     count = weights.shape[-1]
     if count < 2:
-        raise ValueError("a softmax over one key always gives it 1: there is no gradient to measure")
+        raise ValueError(
+            "a softmax over one key always gives it 1: there is no gradient to measure"
+        )
     return (weights * (1 - weights)).sum(-1) / (1 - 1 / count)
 
 

@@ -74,9 +74,12 @@ def linear_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
     return _heads(seed, heads, draw)
 
 
-def _heads(seed: int, heads: int, draw: Callable[[torch.Generator], torch.Tensor]) -> tuple[HeadWeights, ...]:
+def _heads(
+    seed: int, heads: int, draw: Callable[[torch.Generator], torch.Tensor]
+) -> tuple[HeadWeights, ...]:
     """Draw head after head, each in the book's order: W_query, W_key, W_value."""
     generator = torch.Generator().manual_seed(seed)
     return tuple(
-        HeadWeights(query=draw(generator), key=draw(generator), value=draw(generator)) for _ in range(heads)
+        HeadWeights(query=draw(generator), key=draw(generator), value=draw(generator))
+        for _ in range(heads)
     )

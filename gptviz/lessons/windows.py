@@ -83,7 +83,9 @@ class Windows:
         """Inputs and targets of one batch, (windows, max_length) each. ValueError where it has no window."""
         members = self.members(number)
         if number < 0 or not members:
-            raise ValueError(f"there is no batch {number}; {len(self)} windows are in {self.n_batches}")
+            raise ValueError(
+                f"there is no batch {number}; {len(self)} windows are in {self.n_batches}"
+            )
         inputs, targets = default_collate([self.dataset[i] for i in members])
         return inputs, targets
 
@@ -131,11 +133,17 @@ class Windows:
             start = self.dataset.starts[number]
             batch = number // self.batch_size
             texts = (" ".join(map(str, part.tolist())) for part in (inputs, targets))
-            rows.append((number, batch, number >= self.used, start, start + self.max_length - 1, *texts))
-        return pd.DataFrame(rows, columns=["window", "batch", "dropped", "first", "last", "input", "target"])
+            rows.append(
+                (number, batch, number >= self.used, start, start + self.max_length - 1, *texts)
+            )
+        return pd.DataFrame(
+            rows, columns=["window", "batch", "dropped", "first", "last", "input", "target"]
+        )
 
 
-def examples(inputs: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+def examples(
+    inputs: Sequence[int], targets: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], int]]:
     """The T training examples in a window of T: what stands before, and what comes next.
 
     ValueError unless there are as many targets as inputs.

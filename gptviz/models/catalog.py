@@ -47,5 +47,8 @@ def catalog() -> tuple[Entry, ...]:
     configs = {"gpt2-untrained": GPTConfig.from_dict(GPT_CONFIG_124M)}
     return (
         *(Entry(name, configs.get(name, mini), about) for name, about in KNOWN_MODELS.items()),
-        *(Entry(name, hub.config, hub.about, hub.download_bytes) for name, hub in HUB_MODELS.items()),
+        *(
+            Entry(name, hub.config, hub.about, hub.download_bytes)
+            for name, hub in HUB_MODELS.items()
+        ),
     )

@@ -31,7 +31,9 @@ from gptviz.tokenizer.vocabulary import fitted, save_vocabulary
 
 try:
     import resource
-except ImportError:  # not a Unix: the time by the clock, which the server looks at, is the only limit
+except (
+    ImportError
+):  # not a Unix: the time by the clock, which the server looks at, is the only limit
     resource = None  # type: ignore[assignment]
 
 SAID = "said.json"  # how it went: whether the activation is assumed, or the error
@@ -104,7 +106,9 @@ def convert(
     return checkpoint.activation_is_assumed
 
 
-def _write(path: Path, shapes: Shapes, weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype) -> None:
+def _write(
+    path: Path, shapes: Shapes, weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype
+) -> None:
     """A safetensors file, a tensor at a time: the library's own `save_file` wants all of them at once."""
     header: dict[str, dict[str, object]] = {}
     starts = {}
@@ -145,11 +149,17 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--activation", choices=ACTIVATIONS)
     parser.add_argument("--tokenizer", help="a file, for a checkpoint that brings none")
     parser.add_argument("--named", action="store_true", help="write no tokenizer")
-    parser.add_argument("--drop-surplus", action="store_true", help="go on without tokens that have no row")
+    parser.add_argument(
+        "--drop-surplus", action="store_true", help="go on without tokens that have no row"
+    )
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
-    parser.add_argument("--limits", type=int, nargs=4, help="cpu_seconds memory_bytes seconds file_bytes")
+    parser.add_argument(
+        "--limits", type=int, nargs=4, help="cpu_seconds memory_bytes seconds file_bytes"
+    )
     parser.add_argument("--nice", type=int, help="how far to stand back for other programs")
-    parser.add_argument("--leash", action="store_true", help="end, and remove `out`, with standard input")
+    parser.add_argument(
+        "--leash", action="store_true", help="end, and remove `out`, with standard input"
+    )
     return parser
 
 
@@ -166,8 +176,13 @@ def answer(args: argparse.Namespace) -> None:
             "message": str(error),
             "emb_dim": getattr(error, "emb_dim", 0),
         }
-    except Exception as error:  # strangers' files may raise anything, and find the memory or the disk full
-        outcome = {"error": "CheckpointError", "message": f"{args.path} cannot be read: {_why(error)}"}
+    except (
+        Exception
+    ) as error:  # strangers' files may raise anything, and find the memory or the disk full
+        outcome = {
+            "error": "CheckpointError",
+            "message": f"{args.path} cannot be read: {_why(error)}",
+        }
     outcome |= {"message": str(outcome.get("message", ""))[:LONGEST_SENTENCE]}
     (args.out / SAID).write_text(json.dumps(outcome), encoding="utf-8")
 

@@ -17,7 +17,13 @@ from gptviz.engine.index import one_of, whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.models.checkpoints import Checkpoint, CheckpointError, SurplusTokens, TokenizerMissing, recognise
+from gptviz.models.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    SurplusTokens,
+    TokenizerMissing,
+    recognise,
+)
 from gptviz.models.checkpoints.download import Report, download
 from gptviz.models.checkpoints.errors import errors_of
 from gptviz.models.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
@@ -43,9 +49,12 @@ GPT2_SIZES = (50257, 50304)  # GPT-2's vocabulary, and as nanoGPT pads it
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
-Tokenizer = Any  # an encoding's name, a file, a tiktoken.Encoding, one of transformers or tokenizers; None
+# an encoding's name, a file, a tiktoken.Encoding, one of transformers or tokenizers; None
+Tokenizer = Any
 
-WITHOUT_THEM = ". drop_surplus=True (--drop-surplus) goes on without them: typed, they are plain text then"
+WITHOUT_THEM = (
+    ". drop_surplus=True (--drop-surplus) goes on without them: typed, they are plain text then"
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,9 @@ class Plan:
         if self.device != "cpu":
             model = model.to(self.device)
         assumed = self.activation_is_assumed
-        return LanguageModel(model, self.tokenizer, self.config, self.name, activation_is_assumed=assumed)
+        return LanguageModel(
+            model, self.tokenizer, self.config, self.name, activation_is_assumed=assumed
+        )
 
 
 @undisturbed
@@ -151,7 +162,9 @@ def plan(
     one_of("dtype", dtype, DTYPES)
     if device not in devices():
         raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
-    if name in KNOWN_MODELS and any(option is not None for option in (n_heads, activation, tokenizer)):
+    if name in KNOWN_MODELS and any(
+        option is not None for option in (n_heads, activation, tokenizer)
+    ):
         raise CheckpointError(
             f"{name} has its own heads, activation and tokenizer: leave n_heads, activation and tokenizer out"
         )
@@ -178,7 +191,9 @@ def plan(
     checkpoint.check_bytes()
     assumed = checkpoint.activation_is_assumed
     doubt = checkpoint.doubt
-    return Plan(called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device, assumed, doubt)
+    return Plan(
+        called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device, assumed, doubt
+    )
 
 
 def _called(path: Path) -> str:
@@ -305,7 +320,9 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
         if path.suffix not in readers:
             raise ValueError(f"{path} is no tokenizer file; those end in {', '.join(readers)}")
         return readers[path.suffix](path)
-    raise ValueError(f"{str(tokenizer)!r} is no tokenizer: no file and none of {', '.join(encoding_names())}")
+    raise ValueError(
+        f"{str(tokenizer)!r} is no tokenizer: no file and none of {', '.join(encoding_names())}"
+    )
 
 
 def _untrained(config: GPTConfig, trains: bool, dtype: torch.dtype) -> GPTModel:

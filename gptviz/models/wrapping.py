@@ -81,7 +81,9 @@ def wrap(
     otherwise. The model is left as it was. Raises ValueError for a model that cannot be wrapped.
     """
     if not isinstance(model, nn.Module):
-        raise CheckpointError(f"{model!r} is no model: give an nn.Module, or gptviz.load(...) a name or file")
+        raise CheckpointError(
+            f"{model!r} is no model: give an nn.Module, or gptviz.load(...) a name or file"
+        )
     if n_heads is not None:
         n_heads = whole("n_heads", n_heads, 1)
     with _in_a_sentence(f"{name or type(model).__name__} cannot be read"):
@@ -90,10 +92,13 @@ def wrap(
         tensors = InMemory(model)
         config, dialect = _read(model, tensors, n_heads)
         _check_head(tensors, dialect, config)
-        _, weights = checked(config, dialect, tensors, torch.float32)  # names and shapes; no number is read
+        # names and shapes; no number is read
+        _, weights = checked(config, dialect, tensors, torch.float32)
         del weights
     if n_heads not in (None, config.n_heads):
-        raise CheckpointError(f"{tensors.path} has {config.n_heads} heads, not {n_heads}: leave n_heads out")
+        raise CheckpointError(
+            f"{tensors.path} has {config.n_heads} heads, not {n_heads}: leave n_heads out"
+        )
     with _in_a_sentence(f"{called}: its tokenizer cannot be read"):
         checkpoint = Checkpoint(tensors.path, dialect, config, tensors, lambda: None)
         encoding = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
@@ -101,7 +106,9 @@ def wrap(
         seen = _run(model, called, config, _feed_forwards(dialect, tensors, config))
         config = replace(config, activation=seen.activation or config.activation)
         if isinstance(model, GPTModel):
-            _check_numbers(LanguageModel(_built_anew(model, config), encoding, config, called), seen, model)
+            _check_numbers(
+                LanguageModel(_built_anew(model, config), encoding, config, called), seen, model
+            )
             return LanguageModel(model, encoding, config, called)
         checkpoint = replace(checkpoint, config=config)
         wrapped = LanguageModel(checkpoint.model(), encoding, config, called)
@@ -198,7 +205,9 @@ class Seen:
     activation: str | None
 
 
-def _run(model: nn.Module, called: str, config: GPTConfig, feed_forwards: list[tuple[str, str]]) -> Seen:
+def _run(
+    model: nn.Module, called: str, config: GPTConfig, feed_forwards: list[tuple[str, str]]
+) -> Seen:
     """The model's own pass over a few tokens of its whole vocabulary. Raises CheckpointError."""
     count = min(8, config.context_length)
     ids = torch.linspace(0, config.vocab_size - 1, count).long()
@@ -209,7 +218,9 @@ def _run(model: nn.Module, called: str, config: GPTConfig, feed_forwards: list[t
             with torch.no_grad(), in_eval_mode(model):
                 out = model(ids[None].to(first.device))
         except Exception as error:  # of the reader's own code, whatever it is
-            raise CheckpointError(f"{called} cannot be run on {count} token ids: {error}") from error
+            raise CheckpointError(
+                f"{called} cannot be run on {count} token ids: {error}"
+            ) from error
     rows, has_head = _rows_of(out)
     if has_head:
         width = config.vocab_size
@@ -235,7 +246,8 @@ def _rows_of(out: Any) -> tuple[torch.Tensor | None, bool]:
     for value in (out, getattr(out, "logits", None)):
         if isinstance(value, torch.Tensor):
             return value, True
-    if isinstance(out, tuple | list) and out and isinstance(out[0], torch.Tensor):  # nanoGPT's: logits, loss
+    # nanoGPT's: logits, loss
+    if isinstance(out, tuple | list) and out and isinstance(out[0], torch.Tensor):
         return out[0], True
     if isinstance(out, dict) and isinstance(out.get("logits"), torch.Tensor):
         return out["logits"], True
@@ -245,7 +257,9 @@ def _rows_of(out: Any) -> tuple[torch.Tensor | None, bool]:
 def _feed_forwards(dialect: Dialect, tensors: InMemory, config: GPTConfig) -> list[tuple[str, str]]:
     """For each block, the names of the modules before and after its GELU."""
     names = dialect.names(tensors)
-    modules = {copy.target: names[copy.source].removesuffix(".weight") for copy in dialect.table(config)}
+    modules = {
+        copy.target: names[copy.source].removesuffix(".weight") for copy in dialect.table(config)
+    }
     prefixes = [f"trf_blocks.{block}.ff.layers" for block in range(config.n_layers)]
     return [(modules[f"{prefix}.0.weight"], modules[f"{prefix}.2.weight"]) for prefix in prefixes]
 
@@ -282,7 +296,8 @@ def _nearer_gelu(seen: dict[str, torch.Tensor]) -> str | None:
     """The GELU that makes "after" of "before", or nearly so. None if that cannot be decided."""
     if seen.keys() != {"before", "after"} or seen["before"].shape != seen["after"].shape:
         return None
-    if seen["after"].element_size() < 4:  # what 16 bits round off is more than what the two are apart
+    # what 16 bits round off is more than what the two are apart
+    if seen["after"].element_size() < 4:
         return None
     distance = {}
     for name, kind in (("gelu", "none"), ("gelu_tanh", "tanh")):

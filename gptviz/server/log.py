@@ -13,7 +13,8 @@ from typing import Any
 
 from streamlit.logger import get_logger
 
-SETTING = "GPTVIZ_LOG"  # "1": a line for every visit, run and upload, too; else only for what went wrong
+# "1": a line for every visit, run and upload, too; else only for what went wrong
+SETTING = "GPTVIZ_LOG"
 NAME = "gptviz"
 _QUERY = re.compile(r"\?[^\s\"']+")
 
@@ -23,7 +24,8 @@ errors = 0  # lines that were errors
 def log(event: str, **facts: object) -> None:
     """Write a line about something that happened; no fact may be what a visitor has typed."""
     fields = [
-        f"{key}={fact:.3f}" if isinstance(fact, float) else f"{key}={fact}" for key, fact in facts.items()
+        f"{key}={fact:.3f}" if isinstance(fact, float) else f"{key}={fact}"
+        for key, fact in facts.items()
     ]
     logging.getLogger(NAME).info(" ".join([f"event={event}", *fields]))
 

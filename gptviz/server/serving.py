@@ -34,7 +34,13 @@ from gptviz.ui.models.budget import absent, budget, end
 KEPT_BYTES = 16 * 2**20  # Streamlit's own files are 7 MB when compressed
 FOLDERS = ("/static/", f"/{PATH}/")  # below the server's own path, if it has one
 SMALL = 1000  # bytes from which it pays
-TYPES = ("text/javascript", "application/javascript", "text/css", "application/json", "image/svg+xml")
+TYPES = (
+    "text/javascript",
+    "application/javascript",
+    "text/css",
+    "application/json",
+    "image/svg+xml",
+)
 
 # A browser asks only this server for a picture, a film, a font or a page in a frame, whatever a text that is
 # shown may say; saved pictures are `data:` and `blob:`.
@@ -68,7 +74,8 @@ class CompressedStatic:
             return
         path = scope["path"]
         if path not in self._kept:
-            async with self._compressing:  # thirty requests for one file at once wait for one compression
+            # thirty requests for one file at once wait for one compression
+            async with self._compressing:
                 if path not in self._kept:
                     self._kept[path] = await self._compressed(scope, receive)
         compressed = self._kept.get(path, ())
@@ -79,7 +86,9 @@ class CompressedStatic:
         await send({"type": "http.response.start", "status": 200, "headers": headers.raw})
         await send({"type": "http.response.body", "body": body})
 
-    async def _compressed(self, scope: Scope, receive: Receive) -> tuple[Headers, bytes] | tuple[()]:
+    async def _compressed(
+        self, scope: Scope, receive: Receive
+    ) -> tuple[Headers, bytes] | tuple[()]:
         """The answer of the app below, compressed; nothing where it is no text, not there, or personal."""
         messages: list[Message] = []
 
@@ -131,7 +140,9 @@ class Doors:
             finally:
                 _look_again(absent())
         elif path.rstrip("/").endswith(METRICS) and os.environ.get(METRICS_SETTING) != "1":
-            sentence = f"The numbers of this server are not public; {METRICS_SETTING}=1 makes them so."
+            sentence = (
+                f"The numbers of this server are not public; {METRICS_SETTING}=1 makes them so."
+            )
             await PlainTextResponse(sentence, 404)(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "PUT" and SENT_TO in path:
             await self._receive(path.partition(SENT_TO)[2].partition("/")[0], scope, receive, send)
@@ -145,12 +156,16 @@ class Doors:
         length = Headers(scope=scope).get("content-length", "")
         ticket = object()
         if not (length.isascii() and length.isdigit() and len(length) < 16):
-            await PlainTextResponse("Say how many bytes come: Content-Length.", 411)(scope, receive, send)
+            await PlainTextResponse("Say how many bytes come: Content-Length.", 411)(
+                scope, receive, send
+            )
             return
         if runtime.get_instance().is_active_session(session):
             why = budget().receive(session, ticket, int(length))
             if why is not None:
-                await PlainTextResponse(f"The file was not taken: {why}.", 413)(scope, receive, send)
+                await PlainTextResponse(f"The file was not taken: {why}.", 413)(
+                    scope, receive, send
+                )
                 return
         try:
             await self._app(scope, receive, send)
@@ -178,7 +193,11 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
 
 
 def _wants_gzip(scope: Scope) -> bool:
-    if scope["type"] != "http" or scope["method"] != "GET" or not any(f in scope["path"] for f in FOLDERS):
+    if (
+        scope["type"] != "http"
+        or scope["method"] != "GET"
+        or not any(f in scope["path"] for f in FOLDERS)
+    ):
         return False
     headers = Headers(scope=scope)
     plain = not any(name in headers for name in _NOT_PLAIN)
@@ -193,7 +212,8 @@ async def _component_code(request: Request) -> Response:
     text = served(request.path_params["file"])
     if text is None:
         return PlainTextResponse("There is no such file.", 404)
-    for_ever = {"Cache-Control": "public, max-age=31536000, immutable"}  # another text has another name
+    # another text has another name
+    for_ever = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(text, media_type="text/javascript", headers=for_ever)
 
 

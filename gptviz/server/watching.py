@@ -43,13 +43,16 @@ from gptviz.ui.training.mine import trainings
 from gptviz.ui.training.trainings import ACTIVE
 
 SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, math.inf)
-DATABASE = "GPTVIZ_DATABASE"  # `classroom.tables`, which needs SQLAlchemy, is imported only for a class
+# `classroom.tables`, which needs SQLAlchemy, is imported only for a class
+DATABASE = "GPTVIZ_DATABASE"
 PATIENCE = 5.0  # seconds for all that /readyz asks
 SMALL = 2000  # bytes; the message that a run is over has about fifty
 UPLOAD = "_stcore/upload_file"
 KINDS = (UPLOAD, "_stcore", "static", "component-code", "media", "healthz", "readyz")
 
-_PAGE_OF = {calc_hash(name): name for name in PAGES} | {calc_hash(name): FIRST for name in ("", "start")}
+_PAGE_OF = {calc_hash(name): name for name in PAGES} | {
+    calc_hash(name): FIRST for name in ("", "start")
+}
 _number = count(1)
 
 
@@ -79,7 +82,9 @@ class Numbers:
     def _stats(self) -> Iterator[Stat]:
         for (kind, status), times in [*self.requests.items()] or [(("page", 200), 0)]:
             labels = {"of": kind, "status": str(status)}
-            yield CounterStat("gptviz_requests", times, labels, help="Requests, by what was asked for.")
+            yield CounterStat(
+                "gptviz_requests", times, labels, help="Requests, by what was asked for."
+            )
         for page, counts in [*self._runs.items()] or [(FIRST, [0] * len(SECONDS))]:
             buckets = tuple(zip(SECONDS, accumulate(counts), strict=True))
             yield HistogramStat(
@@ -94,14 +99,26 @@ class Numbers:
         yield CounterStat("gptviz_errors", log.errors, help="Lines of the log that were errors.")
         line = jobs.queue().snapshot()
         for state in ("waiting", "working"):
-            yield GaugeStat("gptviz_works", int(line[state]), {"state": state}, help="In the line, by state.")
+            yield GaugeStat(
+                "gptviz_works", int(line[state]), {"state": state}, help="In the line, by state."
+            )
         yield GaugeStat("gptviz_workers", line["slots"], help="Works that are done at a time.")
         waits = line["longest_wait_seconds"]
-        yield GaugeStat("gptviz_work_wait_seconds", waits, None, "seconds", "Of whoever waits the longest.")
-        sizes = {"models": model_cache().nbytes, "runs": runs().nbytes, "works": line["result_bytes"]}
+        yield GaugeStat(
+            "gptviz_work_wait_seconds", waits, None, "seconds", "Of whoever waits the longest."
+        )
+        sizes = {
+            "models": model_cache().nbytes,
+            "runs": runs().nbytes,
+            "works": line["result_bytes"],
+        }
         for name, size in sizes.items():
-            yield GaugeStat("gptviz_cache_bytes", size, {"of": name}, "bytes", "Kept for all visitors.")
-        yield GaugeStat("gptviz_uploads_bytes", budget().nbytes, None, "bytes", "Visitors' own files.")
+            yield GaugeStat(
+                "gptviz_cache_bytes", size, {"of": name}, "bytes", "Kept for all visitors."
+            )
+        yield GaugeStat(
+            "gptviz_uploads_bytes", budget().nbytes, None, "bytes", "Visitors' own files."
+        )
         states = trainings().states()
         for state in ACTIVE:
             yield GaugeStat("gptviz_trainings", states[state], {"state": state}, help="By state.")
@@ -196,7 +213,9 @@ def not_ready() -> str | None:
         if os.environ.get(DATABASE):
             classes().answers()
         if not jobs.queue().backend.stands():
-            return "The workers are gone, and maps wait. Start the server, or its Ray cluster, again."
+            return (
+                "The workers are gone, and maps wait. Start the server, or its Ray cluster, again."
+            )
     except (ValueError, OSError) as error:
         return f"{error}"
     return None

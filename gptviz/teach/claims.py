@@ -35,13 +35,15 @@ NAMES = (
     "token_count", "looked_at", "to_later", "head_with", "heads_with", "role_here",
 )  # fmt: skip
 MOST = 20  # numbers in one claim
-CLOSE = 1e-4  # of a number, or of 1 where it is less: other threads and kernels add up in another order
+# of a number, or of 1 where it is less: other threads and kernels add up in another order
+CLOSE = 1e-4
 
 # of a link without
 DEFAULT_TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 Traces = dict[Sites, Trace]
-Asked = str | tuple[str, Mapping[str, Any]]  # a number's name, and its arguments where it takes some
+# a number's name, and its arguments where it takes some
+Asked = str | tuple[str, Mapping[str, Any]]
 
 
 class ClaimError(ValueError):
@@ -110,11 +112,14 @@ def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Itera
     Raises ValueError for what cannot be asked.
     """
     asked = [
-        (name, dict(arguments)) for name, arguments in ((n, {}) if isinstance(n, str) else n for n in numbers)
+        (name, dict(arguments))
+        for name, arguments in ((n, {}) if isinstance(n, str) else n for n in numbers)
     ]
     traces: Traces = {}
     values = [_value(lm, ids, position, *question, traces)[0] for question in asked]
-    rows = [[name, arguments, value] for (name, arguments), value in zip(asked, values, strict=True)]
+    rows = [
+        [name, arguments, value] for (name, arguments), value in zip(asked, values, strict=True)
+    ]
     content = {"model": model_hash(lm), "numbers": rows}
     return _packed(content | {"whole": _whole(content, lm, ids, position)})
 
@@ -127,15 +132,21 @@ def check(lm: LanguageModel, ids: Sequence[int], position: int, packed: str) -> 
     content = _unpacked(packed)
     whole_hash = content.pop("whole")
     if content["model"] != (own_hash := model_hash(lm)):
-        raise ClaimError(f"the claim is about another model than {lm.name}, whose hash is {own_hash}")
+        raise ClaimError(
+            f"the claim is about another model than {lm.name}, whose hash is {own_hash}"
+        )
     if whole_hash != _whole(content, lm, ids, position):
-        raise ClaimError("the claim is not about this text, token and change, or part of the link is changed")
+        raise ClaimError(
+            "the claim is not about this text, token and change, or part of the link is changed"
+        )
     checked: list[Checked] = []
     traces: Traces = {}
     for name, arguments, claimed in content["numbers"]:
         try:
             checked.append(
-                Checked(name, arguments, claimed, *_value(lm, ids, position, name, arguments, traces))
+                Checked(
+                    name, arguments, claimed, *_value(lm, ids, position, name, arguments, traces)
+                )
             )
         except (ValueError, ArithmeticError, RuntimeError) as error:
             checked.append(Checked(name, arguments, claimed, None, str(error)))
@@ -148,7 +159,9 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
     Of itself a link may name a model of the catalogue only: a stranger's link is to open no file and fetch
     no repository. Raises ValueError where the link makes no claim, and for a model that cannot be loaded.
     """
-    query = {name: values[-1] for name, values in parse_qs(urlsplit(link.strip()).query, True).items()}
+    query = {
+        name: values[-1] for name, values in parse_qs(urlsplit(link.strip()).query, True).items()
+    }
     if "claims" not in query:
         raise ClaimError("this link makes no claim: one has claims= in it")
     if lm is None:
@@ -195,7 +208,9 @@ def _value(
     """The number as JSON has it, and as the screen says it, by the passes so far. Raises ValueError."""
     if name not in NAMES:
         meant = did_you_mean(name, NAMES)
-        raise ClaimError(f"there is no number {name[:60]!r} to claim{meant}; there are {', '.join(NAMES)}")
+        raise ClaimError(
+            f"there is no number {name[:60]!r} to claim{meant}; there are {', '.join(NAMES)}"
+        )
     kind, function = keys.KEYS[name]
     arguments = keys.arguments(name, kind, tuple(options.items()))
     keep = keys.sites(name, lm, position, None, *arguments)

@@ -7,7 +7,9 @@ from typing import Any
 
 def table(rows: Mapping[str, object]) -> str:
     """An HTML table with a name and a value in each row."""
-    cells = "".join(f"<tr><th>{escape(name)}</th><td>{of(value)}</td></tr>" for name, value in rows.items())
+    cells = "".join(
+        f"<tr><th>{escape(name)}</th><td>{of(value)}</td></tr>" for name, value in rows.items()
+    )
     return f"<table>{cells}</table>"
 
 

@@ -66,7 +66,9 @@ def needs_the_switch(encoding: tiktoken.Encoding, id: int) -> bool:
     return encoding.decode_single_token_bytes(id).decode() not in words_of(encoding)
 
 
-def split(encoding: tiktoken.Encoding, text: str, special_tokens: bool) -> list[tuple[int, str, bool]]:
+def split(
+    encoding: tiktoken.Encoding, text: str, special_tokens: bool
+) -> list[tuple[int, str, bool]]:
     """(start, part, whether it is an added token) for the whole text.
 
     As in Hugging Face's tokenizers, the leftmost is found first, and of several there the longest; the text
@@ -106,7 +108,9 @@ class _Finder:
                     yield start, position
                     break
 
-    def cut(self, text: str, start: int, wanted: Collection[str] | None) -> Iterator[tuple[int, str, bool]]:
+    def cut(
+        self, text: str, start: int, wanted: Collection[str] | None
+    ) -> Iterator[tuple[int, str, bool]]:
         """Yield the parts of a text that begins at `start` of a longer one, those that are empty left out."""
         position = 0
         for first, last in self.find(text):

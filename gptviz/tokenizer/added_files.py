@@ -67,7 +67,9 @@ class AddedTokens:
     implied: frozenset[str]
 
 
-def read_beside(folder: Path, files: Mapping[str, Mapping[str, Any]], model_says: Any = None) -> Beside:
+def read_beside(
+    folder: Path, files: Mapping[str, Mapping[str, Any]], model_says: Any = None
+) -> Beside:
     """Check the files beside a vocabulary and take them in, as transformers does.
 
     `files` are those of BESIDE that there are. `model_says` is the class that config.json names. Raises
@@ -107,7 +109,9 @@ def read_beside(folder: Path, files: Mapping[str, Mapping[str, Any]], model_says
     return Beside(folder, anew, named, further, decoder, old, unnamed)
 
 
-def with_ids(path: Path, beside: Beside, listed: list[Any], tokens: Mapping[str, int]) -> AddedTokens:
+def with_ids(
+    path: Path, beside: Beside, listed: list[Any], tokens: Mapping[str, int]
+) -> AddedTokens:
     """The ids that transformers gives to all added tokens: their own where the vocabulary has them, else new.
 
     `listed` are those of tokenizer.json, `tokens` the vocabulary. Raises ValueError where two lists differ,
@@ -178,7 +182,11 @@ def _claimed(path: Path, beside: Beside, own_tokens: list[Added]) -> list[Added]
         if known is None and not complete:
             claimed[token.content] = token
             continue
-        if known is None or known.id != token.id or (token.key != ADDED_TOKENS and not _alike(known, token)):
+        if (
+            known is None
+            or known.id != token.id
+            or (token.key != ADDED_TOKENS and not _alike(known, token))
+        ):
             if known is None:
                 other = "has no such token"
             else:
@@ -216,7 +224,9 @@ def _names_of(path: Path, values: Mapping[str, Any]) -> tuple[dict[str, Added], 
     for key in FURTHER:
         listed = values.get(key)
         if isinstance(listed, dict):
-            named |= {name: _added(path, token, name, special=True) for name, token in listed.items()}
+            named |= {
+                name: _added(path, token, name, special=True) for name, token in listed.items()
+            }
         elif isinstance(listed, list):
             lists.append([_added(path, token, key, special=True) for token in listed])
         elif listed is not None:
@@ -236,7 +246,9 @@ def _check_one_list(path: Path, first: list[Added], second: list[Added]) -> None
 def _by_id(path: Path, decoder: Any) -> list[Added]:
     """The tokens of "added_tokens_decoder": ids to tokens."""
     if not isinstance(decoder, dict) or not all(key.isascii() and key.isdigit() for key in decoder):
-        raise ValueError(f'{path}: "{ADDED_TOKENS_DECODER}" is {shown(decoder)}; expected ids with tokens')
+        raise ValueError(
+            f'{path}: "{ADDED_TOKENS_DECODER}" is {shown(decoder)}; expected ids with tokens'
+        )
     tokens = [(int(id), token) for id, token in decoder.items()]
     return [replace(_added(path, token, ADDED_TOKENS_DECODER), id=id) for id, token in tokens]
 
@@ -246,7 +258,9 @@ def _old(path: Path, values: Mapping[str, Any], specials: set[str]) -> list[Adde
     tokens = []
     for content, id in values.items():
         if type(id) is not int or id < 0 or not content:
-            raise ValueError(f"{path}: {content!r} has the id {id!r}; expected a whole number from 0 on")
+            raise ValueError(
+                f"{path}: {content!r} has the id {id!r}; expected a whole number from 0 on"
+            )
         special = content in specials
         tokens.append(Added(content, special, not special, ADDED_TOKENS, id))
     return tokens
@@ -256,7 +270,11 @@ def _added(path: Path, token: Any, key: str, special: bool = False) -> Added:
     """One token, as a text or as an object. Raises ValueError for a key of it that cannot be followed."""
     if isinstance(token, str):
         token = {"content": token, "special": True}
-    if not isinstance(token, dict) or not isinstance(token.get("content"), str) or not token["content"]:
+    if (
+        not isinstance(token, dict)
+        or not isinstance(token.get("content"), str)
+        or not token["content"]
+    ):
         raise ValueError(f'{path}: "{key}" has {shown(token)}; expected a token with its "content"')
     part = f"{key}: {token['content'][:40]}: "
     check(path, token, ADDED, part)
@@ -268,5 +286,7 @@ def _added(path: Path, token: Any, key: str, special: bool = False) -> Added:
             raise ValueError(f'{path}: "{part}{name}" is {shown(value)}; expected true or false')
     id = token.get("id")
     if id is not None and (type(id) is not int or id < 0):
-        raise ValueError(f"{path}: {token['content']!r} has the id {id!r}; expected a whole number from 0 on")
+        raise ValueError(
+            f"{path}: {token['content']!r} has the id {id!r}; expected a whole number from 0 on"
+        )
     return Added(token["content"], is_special, normalized, key, id)

@@ -29,7 +29,9 @@ from gptviz.tokenizer.download import download_encoding
 END_OF_TEXT = "<|endoftext|>"
 
 # Radford et al., 2019, in the faster equal form that tiktoken uses for "gpt2".
-GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
+GPT2_PATTERN = (
+    r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
+)
 
 MINI_RANKS = Path(__file__).parents[1] / "assets" / "mini" / "tokenizer.tiktoken"
 
@@ -60,7 +62,9 @@ def get_encoding(name: str) -> tiktoken.Encoding:
         return _encodings[name]
     if name not in encoding_names():
         meant = did_you_mean(name, encoding_names())
-        raise ValueError(f"There is no tokenizer {name!r}{meant}. There are: {', '.join(encoding_names())}.")
+        raise ValueError(
+            f"There is no tokenizer {name!r}{meant}. There are: {', '.join(encoding_names())}."
+        )
     try:
         _encodings[name] = download_encoding(name)
     except ConnectionError as error:
@@ -135,7 +139,11 @@ def _without_long_blanks(encoding: tiktoken.Encoding, text: str) -> list[str]:
     """
     if encoding._pat_str != GPT2_PATTERN:
         return [text]
-    cuts = [0, *(run.end() - 1 for run in _LONG_BLANKS.finditer(text) if run.end() < len(text)), len(text)]
+    cuts = [
+        0,
+        *(run.end() - 1 for run in _LONG_BLANKS.finditer(text) if run.end() < len(text)),
+        len(text),
+    ]
     return [text[start:end] for start, end in pairwise(cuts)]
 
 
@@ -166,7 +174,9 @@ def check_well_formed(text: str) -> None:
         )
 
 
-_LONE_SURROGATE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
+_LONE_SURROGATE = re.compile(
+    "[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]"
+)
 
 
 def token_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
@@ -223,8 +233,12 @@ def show_token(raw: bytes) -> str:
     ('·cat', '\\xe4\\xbd', '\\x00')
     """
     text = token_text(raw)
-    marks = next((i for i, c in enumerate(text) if unicodedata.category(c) not in ("Mn", "Me")), len(text))
-    return "".join(_escaped(c) for c in text[:marks]) + "".join(_show_character(c) for c in text[marks:])
+    marks = next(
+        (i for i, c in enumerate(text) if unicodedata.category(c) not in ("Mn", "Me")), len(text)
+    )
+    return "".join(_escaped(c) for c in text[:marks]) + "".join(
+        _show_character(c) for c in text[marks:]
+    )
 
 
 def _show_character(character: str) -> str:
@@ -251,7 +265,9 @@ def _gpt2() -> tiktoken.Encoding:
     """GPT-2's own encoding, from the two files of OpenAI's that ship with gptviz."""
     for name, expected in GPT2_FILES.items():
         _check(GPT2_FOLDER / name, expected)
-    ranks = data_gym_to_mergeable_bpe_ranks(str(GPT2_FOLDER / "vocab.bpe"), str(GPT2_FOLDER / "encoder.json"))
+    ranks = data_gym_to_mergeable_bpe_ranks(
+        str(GPT2_FOLDER / "vocab.bpe"), str(GPT2_FOLDER / "encoder.json")
+    )
     return tiktoken.Encoding(
         "gpt2",
         pat_str=GPT2_PATTERN,
@@ -265,7 +281,9 @@ def _check(path: Path, sha256: str) -> None:
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
-        raise ValueError(f"GPT-2's vocabulary file {path} cannot be read: {error.strerror}.") from error
+        raise ValueError(
+            f"GPT-2's vocabulary file {path} cannot be read: {error.strerror}."
+        ) from error
     if digest != sha256:
         raise ValueError(
             f"{path} is not GPT-2's vocabulary: its SHA-256 is {digest}, expected {sha256}. "

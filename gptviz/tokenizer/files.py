@@ -82,18 +82,24 @@ def of_json(whole: dict[str, Any], path: Path, beside: Beside) -> Vocabulary:
     check_known(path, whole, WHOLE | WITHOUT_EFFECT)
     model = whole.get("model")
     if not isinstance(model, dict):
-        raise ValueError(f'{path}: "model" is {shown(model)}; expected an object with "vocab" and "merges"')
+        raise ValueError(
+            f'{path}: "model" is {shown(model)}; expected an object with "vocab" and "merges"'
+        )
     check(path, model, MODEL, "model.")
     check_known(path, model, {*MODEL, "vocab", "merges", "unk_token", "fuse_unk"}, "model.")
     _check_normalizer(path, whole.get("normalizer"))
     _check_pre_tokenizer(path, whole.get("pre_tokenizer"))
     _check_post_processor(path, whole.get("post_processor"))
     try:
-        merges = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in model["merges"]]
+        merges = [
+            tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in model["merges"]
+        ]
         tokens = dict(model["vocab"])
         listed = list(whole.get("added_tokens") or [])
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is not like a tokenizer.json: {type(error).__name__} {error}") from None
+        raise ValueError(
+            f"{path} is not like a tokenizer.json: {type(error).__name__} {error}"
+        ) from None
     _check_tokens(path, tokens)
     return _vocabulary(path, tokens, merges, with_ids(path, beside, listed, tokens))
 
@@ -129,7 +135,9 @@ def _beside(folder: Path) -> Beside:
 def _check_tokens(path: Path, tokens: dict[str, Any]) -> None:
     for token, id in tokens.items():
         if type(token) is not str or type(id) is not int or id < 0:
-            raise ValueError(f"{path}: {token!r} has the id {id!r}; expected a whole number from 0 on")
+            raise ValueError(
+                f"{path}: {token!r} has the id {id!r}; expected a whole number from 0 on"
+            )
     if not tokens:
         raise ValueError(f"{path}: the vocabulary is empty")
 
@@ -142,7 +150,9 @@ def _vocabulary(
         raise ValueError(f"{path}: {len(merges):,} merges are more than its {len(tokens):,} tokens")
     merged = {"".join(pair) for pair in merges}
     # an added token that merges make, too, stays among the others: it is read where it is no added one
-    both = {token for token in added.ids if token in tokens and (len(token) == 1 or token in merged)}
+    both = {
+        token for token in added.ids if token in tokens and (len(token) == 1 or token in merged)
+    }
     for token in both:
         if not token.isascii():
             raise ValueError(
@@ -151,7 +161,9 @@ def _vocabulary(
             )
     try:
         ranks = {
-            bytes_of(token): id for token, id in tokens.items() if token not in added.ids or token in both
+            bytes_of(token): id
+            for token, id in tokens.items()
+            if token not in added.ids or token in both
         }
         pairs = [(bytes_of(left), bytes_of(right)) for left, right in merges]
     except KeyError as error:
@@ -189,7 +201,12 @@ def _check_pre_tokenizer(path: Path, pre_tokenizer: Any) -> None:
         return
     if settings.get("type") != "ByteLevel":
         raise refused_part(path, "pre_tokenizer", settings.get("type", pre_tokenizer))
-    check(path, {"add_prefix_space": True, "use_regex": True, **settings}, BYTE_LEVEL, "pre_tokenizer.")
+    check(
+        path,
+        {"add_prefix_space": True, "use_regex": True, **settings},
+        BYTE_LEVEL,
+        "pre_tokenizer.",
+    )
     check_known(path, settings, {*BYTE_LEVEL, "type", "trim_offsets"}, "pre_tokenizer.")
 
 
@@ -211,7 +228,11 @@ def _check_post_processor(path: Path, post_processor: Any) -> None:
     if kind == "TemplateProcessing" and isinstance(template, list):
         if [_text_of(item) for item in template] == ["A"]:
             return
-        kind = [item.get("SpecialToken", {}).get("id", "text") for item in template if isinstance(item, dict)]
+        kind = [
+            item.get("SpecialToken", {}).get("id", "text")
+            for item in template
+            if isinstance(item, dict)
+        ]
     raise refused_part(path, "post_processor", kind)
 
 
@@ -246,7 +267,9 @@ def _check_merges(path: Path, ranks: dict[bytes, int], merges: list[tuple[bytes,
                 "texts were marked with it, name it in special_tokens_map.json"
             )
         if _last_merge(ranks, token, id) != parts:
-            raise ValueError(f"{path}: {token!r} is a merge of {parts[0]!r} and {parts[1]!r}, out of turn")
+            raise ValueError(
+                f"{path}: {token!r} is a merge of {parts[0]!r} and {parts[1]!r}, out of turn"
+            )
 
 
 def _last_merge(ranks: dict[bytes, int], token: bytes, id: int) -> tuple[bytes, ...]:
@@ -269,7 +292,9 @@ def byte_of_unicode() -> dict[str, int]:
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     unprintable = (value for value in range(256) if value not in printable)
-    return {chr(value): value for value in printable} | {chr(256 + n): v for n, v in enumerate(unprintable)}
+    return {chr(value): value for value in printable} | {
+        chr(256 + n): v for n, v in enumerate(unprintable)
+    }
 
 
 def bytes_of(token: str) -> bytes:

@@ -40,7 +40,9 @@ def read_object(given: Any) -> Vocabulary:
         )
     if fast is given:
         _check_alone(name, fast)
-    if getattr(given, "split_special_tokens", False) or getattr(fast, "encode_special_tokens", False):
+    if getattr(given, "split_special_tokens", False) or getattr(
+        fast, "encode_special_tokens", False
+    ):
         instead = "Set it to False: here a switch does that, special_tokens=False"
         raise refusal(name, "split_special_tokens", True, "makes special tokens text", instead)
     beside = Beside(Path(name), anew=False, unnamed=())
@@ -77,7 +79,9 @@ def _check_ids(name: str, vocabulary: Vocabulary, theirs: Callable[[str], list[i
         try:
             their_ids = theirs(text)
         except Exception as error:  # of somebody's own class, whatever it is
-            raise ValueError(f"{name} cannot encode {text!r:.40}: {type(error).__name__} {error}") from error
+            raise ValueError(
+                f"{name} cannot encode {text!r:.40}: {type(error).__name__} {error}"
+            ) from error
         if their_ids != our_ids:
             raise ValueError(
                 f"{name} gives {text!r:.40} the ids {their_ids[:8]}, and by its vocabulary and merges they "

@@ -9,11 +9,14 @@ import tiktoken
 from gptviz.tokenizer.encodings import encode, show_token, token_bytes
 
 OneToken = SupportsIndex | str  # its id, or its text
-MEAN = "mean"  # what a logit is compared with, if not with another token's: see `gptviz.analysis.against`
+# what a logit is compared with, if not with another token's: see `gptviz.analysis.against`
+MEAN = "mean"
 Against = OneToken | None
 
 
-def one_token(encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, what: str = "token") -> int:
+def one_token(
+    encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, what: str = "token"
+) -> int:
     """The id of a token given by its id, or by its text as it stands in a prompt (" mill", with the space).
 
     Raises ValueError for an id outside the vocabulary, for text that is not exactly one token (and says if
@@ -54,5 +57,7 @@ def _of_text(encoding: tiktoken.Encoding, vocab_size: int, text: str, what: str)
         hint = ""
         if spaced != text and len(encode(encoding, spaced)) == 1:
             hint = f"; {spaced!r} is one"
-        raise ValueError(f"{what} is {text!r}, not one token of this model but {len(ids)}: {pieces}{hint}")
+        raise ValueError(
+            f"{what} is {text!r}, not one token of this model but {len(ids)}: {pieces}{hint}"
+        )
     return ids[0]

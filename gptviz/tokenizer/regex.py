@@ -76,7 +76,9 @@ def _compiled(pattern: str) -> tuple[list[str], regex.Pattern[str]]:
 def _asking(kind: str) -> tiktoken.Encoding:
     r"""A question to tiktoken's regex engine: `encode` keeps the characters of a kind, as `\p{Cn}`, alone."""
     single_bytes = {bytes([byte]): byte for byte in range(256)}
-    return tiktoken.Encoding("asking", pat_str=kind, mergeable_ranks=single_bytes, special_tokens={})
+    return tiktoken.Encoding(
+        "asking", pat_str=kind, mergeable_ranks=single_bytes, special_tokens={}
+    )
 
 
 @lru_cache(maxsize=8)
@@ -91,4 +93,6 @@ def members(kind: str) -> str:
     codes = [ord(character) for character in asking.decode(asking.encode_ordinary(all_characters))]
     starts = [code for before, code in pairwise([-2, *codes]) if code != before + 1]
     stops = [code for code, after in pairwise([*codes, -2]) if after != code + 1]
-    return "".join(f"\\u{{{start:x}}}-\\u{{{stop:x}}}" for start, stop in zip(starts, stops, strict=True))
+    return "".join(
+        f"\\u{{{start:x}}}-\\u{{{stop:x}}}" for start, stop in zip(starts, stops, strict=True)
+    )

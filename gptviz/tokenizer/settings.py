@@ -26,17 +26,27 @@ CHOOSE = "choose a model that has it"
 
 # tokenizer_config.json, and special_tokens_map.json, whose keys are read as if they stood there
 CONFIG = {
-    "add_prefix_space": Only((False, None), "puts a space before every text", f"{OFF}, and type the space"),
+    "add_prefix_space": Only(
+        (False, None), "puts a space before every text", f"{OFF}, and type the space"
+    ),
     "add_bos_token": Only((False, None), "puts a token before every text", f"{OFF}, {TYPE_IT}"),
     "add_eos_token": Only((False, None), "puts a token behind every text", f"{OFF}, {TYPE_IT}"),
-    "do_lower_case": Only((False, None), "makes every letter a small one", f"{OFF}, and type small letters"),
+    "do_lower_case": Only(
+        (False, None), "makes every letter a small one", f"{OFF}, and type small letters"
+    ),
     "split_special_tokens": Only(
-        (False, None), "makes special tokens text", f"{OFF}: here a switch does that, special_tokens=False"
+        (False, None),
+        "makes special tokens text",
+        f"{OFF}: here a switch does that, special_tokens=False",
     ),
     "auto_map": Only(
-        (None, {}), "names a program", "None is run here: give the tokenizer from memory, tokenizer=..."
+        (None, {}),
+        "names a program",
+        "None is run here: give the tokenizer from memory, tokenizer=...",
     ),
-    "init_inputs": Only((None, [], {}), "gives a tokenizer's class more arguments", "Write them as keys"),
+    "init_inputs": Only(
+        (None, [], {}), "gives a tokenizer's class more arguments", "Write them as keys"
+    ),
     "fast_tokenizer_files": Only(
         (None, []), "names other files", "Take it out, and name the right one tokenizer.json"
     ),
@@ -44,7 +54,9 @@ CONFIG = {
 
 # tokenizer.json: the keys of "model"
 MODEL = {
-    "type": Only(("BPE",), "is another algorithm", f"Only byte-level BPE can be followed: {CHOOSE}"),
+    "type": Only(
+        ("BPE",), "is another algorithm", f"Only byte-level BPE can be followed: {CHOOSE}"
+    ),
     "dropout": Only((None, 0, 0.0), "leaves merges out by chance", "Set it to null"),
     "continuing_subword_prefix": Only(
         (None, ""), "marks the inside of words", "Not followed: choose a model without it"
@@ -63,14 +75,20 @@ MODEL = {
 # tokenizer.json: the keys of the pre-tokenizer "ByteLevel"
 BYTE_LEVEL = {
     "add_prefix_space": CONFIG["add_prefix_space"],
-    "use_regex": Only((True,), "leaves a text uncut", f"Only GPT-2's regex can be followed: {CHOOSE}"),
+    "use_regex": Only(
+        (True,), "leaves a text uncut", f"Only GPT-2's regex can be followed: {CHOOSE}"
+    ),
 }
 
 # tokenizer.json: what is done before and after the model; each has kinds of its own
 PARTS = {
-    "normalizer": Only((None,), "changes the text", "Set it to null, and type the text as it would leave it"),
+    "normalizer": Only(
+        (None,), "changes the text", "Set it to null, and type the text as it would leave it"
+    ),
     "pre_tokenizer": Only(
-        ("ByteLevel",), "cuts a text in its own way", f"Only ByteLevel, GPT-2's, can be followed: {CHOOSE}"
+        ("ByteLevel",),
+        "cuts a text in its own way",
+        f"Only ByteLevel, GPT-2's, can be followed: {CHOOSE}",
     ),
     "post_processor": Only(
         (None, "ByteLevel"), "puts tokens around every text", f"Set it to null, {TYPE_IT}"
@@ -79,10 +97,16 @@ PARTS = {
 
 # added tokens, wherever they are listed
 ADDED = {
-    "lstrip": Only((False,), "takes the blanks before the token away", f"{OFF}, and type none there"),
-    "rstrip": Only((False,), "takes the blanks behind the token away", f"{OFF}, and type none there"),
+    "lstrip": Only(
+        (False,), "takes the blanks before the token away", f"{OFF}, and type none there"
+    ),
+    "rstrip": Only(
+        (False,), "takes the blanks behind the token away", f"{OFF}, and type none there"
+    ),
     "single_word": Only(
-        (False,), "finds the token only where no letter is beside it", f"{OFF}, and type it there only"
+        (False,),
+        "finds the token only where no letter is beside it",
+        f"{OFF}, and type it there only",
     ),
 }
 
@@ -116,19 +140,35 @@ HARMLESS = {
                 "truncation_strategy",
             ),
             *("truncation", "padding", "padding_side", "pad_to_multiple_of", "pad_token_type_id"),
-            *("model_input_names", "return_token_type_ids", "return_attention_mask", "return_tensors"),
+            *(
+                "model_input_names",
+                "return_token_type_ids",
+                "return_attention_mask",
+                "return_tensors",
+            ),
         ],
         BATCHES,
     ),
     **dict.fromkeys(
         [
-            *("errors", "clean_up_tokenization_spaces", "trim_offsets", "spaces_between_special_tokens"),
+            *(
+                "errors",
+                "clean_up_tokenization_spaces",
+                "trim_offsets",
+                "spaces_between_special_tokens",
+            ),
             "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
         ],
         DECODING,
     ),
     **dict.fromkeys(
-        ["chat_template", "response_template", "response_schema", "chat_control_tokens", "processor_class"],
+        [
+            "chat_template",
+            "response_template",
+            "response_schema",
+            "chat_control_tokens",
+            "processor_class",
+        ],
         CHAT,
     ),
     **dict.fromkeys(
@@ -158,7 +198,14 @@ HARMLESS = {
                 "force_download",
                 "verbose",
             ),
-            *("device_map", "torch_dtype", "dtype", "low_cpu_mem_usage", "transformers_version", "backend"),
+            *(
+                "device_map",
+                "torch_dtype",
+                "dtype",
+                "low_cpu_mem_usage",
+                "transformers_version",
+                "backend",
+            ),
             *("files_loaded", "tokenizer_version", "_from_auto"),
         ],
         LOADING,
@@ -170,7 +217,9 @@ HARMLESS = {
 }
 
 
-def check(where: Path | str, values: Mapping[str, Any], only: Mapping[str, Only], part: str = "") -> None:
+def check(
+    where: Path | str, values: Mapping[str, Any], only: Mapping[str, Only], part: str = ""
+) -> None:
     """Raise a ValueError that names the first key with a value that cannot be followed."""
     for key, rule in only.items():
         if key in values and not any(same(values[key], value) for value in rule.values):
@@ -187,7 +236,9 @@ def refused_part(where: Path | str, key: str, kind: Any) -> ValueError:
     return refusal(where, key, kind, PARTS[key].does, PARTS[key].instead)
 
 
-def check_known(where: Path | str, values: Mapping[str, Any], known: set[str], part: str = "") -> None:
+def check_known(
+    where: Path | str, values: Mapping[str, Any], known: set[str], part: str = ""
+) -> None:
     """Raise a ValueError that names the first key that is not `known`. One that is null says nothing."""
     for key, value in values.items():
         if key not in known and value is not None:
@@ -201,7 +252,9 @@ def check_config(where: Path | str, values: Mapping[str, Any]) -> None:
     """Check the keys of tokenizer_config.json or special_tokens_map.json but those that name tokens."""
     check(where, values, CONFIG)
     known = {*CONFIG, *HARMLESS, *NAMED, *FURTHER, ADDED_TOKENS_DECODER, TOKENIZER_CLASS}
-    check_known(where, values, known | {key for key, value in values.items() if names_a_token(key, value)})
+    check_known(
+        where, values, known | {key for key, value in values.items() if names_a_token(key, value)}
+    )
 
 
 def names_a_token(key: str, value: Any) -> bool:

@@ -114,5 +114,7 @@ class Cut:
 def _look_up(vocabulary: Sequence[str], ids: Sequence[int]) -> list[str]:
     for id in ids:
         if not 0 <= id < len(vocabulary):
-            raise ValueError(f"There is no token {id}; this tokenizer's ids are 0 to {len(vocabulary) - 1}.")
+            raise ValueError(
+                f"There is no token {id}; this tokenizer's ids are 0 to {len(vocabulary) - 1}."
+            )
     return [vocabulary[id] for id in ids]

@@ -101,7 +101,9 @@ def show_work(
         ids += piece.ids
     expected = encode(encoding, text, special_tokens)
     if ids != (expected if limit is None else expected[: len(ids)]):
-        raise RuntimeError(f"the steps for {text[:80]!r} lead to other ids than tiktoken's {encoding.name}")
+        raise RuntimeError(
+            f"the steps for {text[:80]!r} lead to other ids than tiktoken's {encoding.name}"
+        )
     return pieces
 
 
@@ -143,7 +145,9 @@ def own_piece(piece: Piece, index: int) -> Piece:
     """
     raw = piece.parts[index]
     start = sum(map(len, piece.parts[:index]))
-    merges = tuple(replace(merge, start=merge.start - start) for merge in merges_of_part(piece, index))
+    merges = tuple(
+        replace(merge, start=merge.start - start) for merge in merges_of_part(piece, index)
+    )
     text = raw.decode("utf-8", "replace")
     return replace(piece, text=text, raw=raw, merges=merges, parts=(raw,), ids=(piece.ids[index],))
 
@@ -157,7 +161,8 @@ def bpe(ranks: dict[bytes, int], raw: bytes) -> tuple[list[Merge], list[bytes]]:
     # end[i]: where the part that starts at byte i ends; 0 once it was joined
     end = list(range(1, len(raw) + 1))
     before = list(range(-1, len(raw) - 1))  # before[i]: where the part in front of it starts
-    heap: list[tuple[int, int, int, int]] = []  # rank, start, where the pair's second part starts, and ends
+    # rank, start, where the pair's second part starts, and ends
+    heap: list[tuple[int, int, int, int]] = []
 
     def push(start: int) -> None:
         middle = end[start]
@@ -200,7 +205,10 @@ def _piece(encoding: Encoding, text: str, start: int, rule: str) -> Piece:
     ranks = encoding._mergeable_ranks
     raw = text.encode()
     merges, parts = bpe(ranks, raw)
-    if raw in ranks and len(parts) > 1:  # tiktoken looks a whole piece up first: here merges lead elsewhere
+    # tiktoken looks a whole piece up first: here merges lead elsewhere
+    if raw in ranks and len(parts) > 1:
         merges = []
         parts = [raw]
-    return Piece(text, start, raw, tuple(merges), tuple(parts), tuple(ranks[part] for part in parts), rule)
+    return Piece(
+        text, start, raw, tuple(merges), tuple(parts), tuple(ranks[part] for part in parts), rule
+    )

@@ -66,7 +66,9 @@ class Vocabulary:
             if longest > LONGEST_TOKEN:
                 raise ValueError(f"a token is {longest:,} long; at most {LONGEST_TOKEN:,} work")
         if sum(map(len, self.special)) > SPECIAL_CHARACTERS:
-            raise ValueError(f"the special tokens have more than {SPECIAL_CHARACTERS:,} characters together")
+            raise ValueError(
+                f"the special tokens have more than {SPECIAL_CHARACTERS:,} characters together"
+            )
 
     @property
     def size(self) -> int:
@@ -77,7 +79,9 @@ class Vocabulary:
     def has_each_id_once(self) -> bool:
         """Whether every id is of one token; a special token may be one of the others, too."""
         own_ids = [
-            id for name, id in self.special.items() if self.ranks.get(name.encode("utf-8", "replace")) != id
+            id
+            for name, id in self.special.items()
+            if self.ranks.get(name.encode("utf-8", "replace")) != id
         ]
         ids = [*self.ranks.values(), *own_ids]
         return len(set(ids)) == len(ids)
@@ -119,7 +123,9 @@ def fitted(vocabulary: Vocabulary, name: str, vocab_size: int) -> tiktoken.Encod
     used = {*vocabulary.ranks.values(), *vocabulary.special.values()}
     broken = [token for token in vocabulary.special if well_formed(token) != token]
     if broken:
-        raise ValueError(f"the special token {broken[0]!r} has half of a surrogate pair: no text can hold it")
+        raise ValueError(
+            f"the special token {broken[0]!r} has half of a surrogate pair: no text can hold it"
+        )
     special = {nameless(id): id for id in range(vocab_size) if id not in used} | vocabulary.special
     uncovered = (byte for value in range(256) if (byte := bytes([value])) not in vocabulary.ranks)
     ranks = vocabulary.ranks | {byte: id for id, byte in enumerate(uncovered, start=vocab_size)}
@@ -137,7 +143,9 @@ def fitted(vocabulary: Vocabulary, name: str, vocab_size: int) -> tiktoken.Encod
     )
 
 
-def without_surplus(vocabulary: Vocabulary, vocab_size: int, drop_surplus: bool = False) -> Vocabulary:
+def without_surplus(
+    vocabulary: Vocabulary, vocab_size: int, drop_surplus: bool = False
+) -> Vocabulary:
     """Leave out the added tokens that a model of this size has no row for.
 
     Raises Surplus for those that a file names, unless `drop_surplus` is True.
@@ -164,7 +172,9 @@ def of_characters(characters: dict[str, int]) -> Vocabulary:
     Raises ValueError for a table whose ids are not 0, 1, 2, ... or whose keys are not characters.
     """
     if not characters or sorted(characters.values()) != list(range(len(characters))):
-        raise ValueError(f"the {len(characters)} characters must have the ids 0, 1, 2, ..., each once")
+        raise ValueError(
+            f"the {len(characters)} characters must have the ids 0, 1, 2, ..., each once"
+        )
     for character in characters:
         if len(character) != 1 or 0xD800 <= ord(character) <= 0xDFFF:
             raise ValueError(f"{character!r} is not one character")
@@ -174,7 +184,11 @@ def of_characters(characters: dict[str, int]) -> Vocabulary:
 def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
     """Write as JSON whether it is of characters, tokens in base64 with their ids, special ones, KINDS."""
     ranks = {b64encode(token).decode(): id for token, id in vocabulary.ranks.items()}
-    saved = {"characters": vocabulary.pattern == CHARACTERS, "ranks": ranks, "special": vocabulary.special}
+    saved = {
+        "characters": vocabulary.pattern == CHARACTERS,
+        "ranks": ranks,
+        "special": vocabulary.special,
+    }
     saved |= {kind: sorted(getattr(vocabulary, kind)) for kind in KINDS}
     path.write_text(json.dumps(saved), encoding="utf-8")
 

@@ -43,17 +43,26 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m gptviz.training", description=__doc__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    tokenizer = commands.add_parser("tokenizer", help="learn a byte-level BPE and write tokenizer.tiktoken")
+    tokenizer = commands.add_parser(
+        "tokenizer", help="learn a byte-level BPE and write tokenizer.tiktoken"
+    )
     _add_corpus(tokenizer)
-    tokenizer.add_argument("--vocab-size", type=int, default=8192, help="entries, <|endoftext|> included")
+    tokenizer.add_argument(
+        "--vocab-size", type=int, default=8192, help="entries, <|endoftext|> included"
+    )
     tokenizer.add_argument("--out", type=Path, required=True, help=f"folder for {TOKENIZER_FILE}")
     tokenizer.add_argument(
-        "--world-characters", type=int, default=0, help="of the small world, learnt from beside the books"
+        "--world-characters",
+        type=int,
+        default=0,
+        help="of the small world, learnt from beside the books",
     )
     tokenizer.set_defaults(run=run_tokenizer)
 
     world = commands.add_parser("world", help="write passages of the small world for `model`")
-    world.add_argument("--tokenizer", type=Path, required=True, help=f"folder with {TOKENIZER_FILE}")
+    world.add_argument(
+        "--tokenizer", type=Path, required=True, help=f"folder with {TOKENIZER_FILE}"
+    )
     world.add_argument("--work", type=Path, required=True, help="the run's folder")
     world.add_argument("--parts", type=int, default=100, help=f"of {WORLD_PART:,} passages each")
     world.add_argument("--seed", type=int, default=1)
@@ -67,14 +76,22 @@ def parser() -> argparse.ArgumentParser:
 
     export = commands.add_parser("export", help="write the folder that gptviz.load reads")
     export.add_argument("--work", type=Path, required=True, help="the run's folder")
-    export.add_argument("--out", type=Path, required=True, help="folder for config, weights and tokenizer")
-    export.add_argument("--preliminary", action="store_true", help="allow a run that is not finished")
+    export.add_argument(
+        "--out", type=Path, required=True, help="folder for config, weights and tokenizer"
+    )
+    export.add_argument(
+        "--preliminary", action="store_true", help="allow a run that is not finished"
+    )
     export.set_defaults(run=run_export)
 
-    evaluate = commands.add_parser("evaluate", help="measure an exported model on the held-out books")
+    evaluate = commands.add_parser(
+        "evaluate", help="measure an exported model on the held-out books"
+    )
     _add_corpus(evaluate)
     evaluate.add_argument("--model", type=Path, required=True, help="the exported folder")
-    evaluate.add_argument("--limit", type=int, help="only this many tokens of each book, for a quick look")
+    evaluate.add_argument(
+        "--limit", type=int, help="only this many tokens of each book, for a quick look"
+    )
     evaluate.add_argument("--json", type=Path, help="write everything measured to this file")
     evaluate.set_defaults(run=run_evaluate)
 
@@ -82,18 +99,30 @@ def parser() -> argparse.ArgumentParser:
     card.add_argument("--model", type=Path, required=True, help="the exported folder")
     card.add_argument("--work", type=Path, required=True, help="the run's folder")
     card.add_argument("--evaluation", type=Path, required=True, help="what `evaluate --json` wrote")
-    card.add_argument("--machine", default="", help='where it was trained, in words, like "two CPU cores"')
+    card.add_argument(
+        "--machine", default="", help='where it was trained, in words, like "two CPU cores"'
+    )
     card.add_argument("--out", type=Path, required=True, help="the Markdown file")
     card.set_defaults(run=run_card)
 
-    heads = commands.add_parser("heads", help="measure the model's heads and trials, which ship with it")
-    heads.add_argument("--model", type=Path, required=True, help="the exported folder; heads.json goes there")
+    heads = commands.add_parser(
+        "heads", help="measure the model's heads and trials, which ship with it"
+    )
+    heads.add_argument(
+        "--model", type=Path, required=True, help="the exported folder; heads.json goes there"
+    )
     heads.set_defaults(run=run_heads)
 
-    examine = commands.add_parser("examine", help="ask a model what it should know, in wordings it never saw")
+    examine = commands.add_parser(
+        "examine", help="ask a model what it should know, in wordings it never saw"
+    )
     examine.add_argument("--model", type=Path, required=True, help="the exported folder")
-    examine.add_argument("--exam", type=Path, required=True, help="folder of prompts.tsv and names.tsv")
-    examine.add_argument("--wrong", action="store_true", help="print every prompt that was answered wrongly")
+    examine.add_argument(
+        "--exam", type=Path, required=True, help="folder of prompts.tsv and names.tsv"
+    )
+    examine.add_argument(
+        "--wrong", action="store_true", help="print every prompt that was answered wrongly"
+    )
     examine.set_defaults(run=run_examine)
 
     _add_live(commands)
@@ -101,18 +130,32 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_corpus(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--text", type=Path, required=True, help="gzip of books separated by <|endoftext|>")
-    command.add_argument("--table", type=Path, required=True, help="TSV: author, title, year, characters")
-    command.add_argument("--held-out", nargs="+", default=HELD_OUT, metavar="TITLE", help="not trained on")
+    command.add_argument(
+        "--text", type=Path, required=True, help="gzip of books separated by <|endoftext|>"
+    )
+    command.add_argument(
+        "--table", type=Path, required=True, help="TSV: author, title, year, characters"
+    )
+    command.add_argument(
+        "--held-out", nargs="+", default=HELD_OUT, metavar="TITLE", help="not trained on"
+    )
 
 
 def _add_training(model: argparse.ArgumentParser) -> None:
-    model.add_argument("--tokenizer", type=Path, required=True, help=f"folder with {TOKENIZER_FILE}")
-    model.add_argument("--work", type=Path, required=True, help="for checkpoints and the encoded corpus")
-    model.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    model.add_argument("--compile", action="store_true", help="torch.compile the step, which makes it faster")
     model.add_argument(
-        "--minutes", type=float, help="take as many --steps as fit into these, by the speed of the first ones"
+        "--tokenizer", type=Path, required=True, help=f"folder with {TOKENIZER_FILE}"
+    )
+    model.add_argument(
+        "--work", type=Path, required=True, help="for checkpoints and the encoded corpus"
+    )
+    model.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    model.add_argument(
+        "--compile", action="store_true", help="torch.compile the step, which makes it faster"
+    )
+    model.add_argument(
+        "--minutes",
+        type=float,
+        help="take as many --steps as fit into these, by the speed of the first ones",
     )
     model.add_argument(
         "--begin-with",
@@ -122,7 +165,12 @@ def _add_training(model: argparse.ArgumentParser) -> None:
     )
     model.add_argument("--stop-at", type=int, help="stop (and save) at this step; resume later")
     model.add_argument("--validate-every", type=int, default=250, metavar="STEPS", help="and save")
-    for name, default in (("emb-dim", 256), ("n-heads", 8), ("n-layers", 6), ("context-length", 256)):
+    for name, default in (
+        ("emb-dim", 256),
+        ("n-heads", 8),
+        ("n-layers", 6),
+        ("context-length", 256),
+    ):
         model.add_argument(f"--{name}", type=int, default=default)
     for option in fields(Recipe):
         if option.name == "begun_with":  # the file says it: --begin-with
@@ -156,7 +204,9 @@ def run_model(args: argparse.Namespace) -> None:
     sizes = (args.context_length, args.emb_dim, args.n_heads, args.n_layers)
     config = GPTConfig(vocab_size, *sizes, tie_embeddings=True)
     choices = {
-        option.name: getattr(args, option.name) for option in fields(Recipe) if hasattr(args, option.name)
+        option.name: getattr(args, option.name)
+        for option in fields(Recipe)
+        if hasattr(args, option.name)
     }
     weights = None
     if args.begin_with is not None:
@@ -177,13 +227,21 @@ def run_model(args: argparse.Namespace) -> None:
     if args.minutes is not None and run.step == 0:
         fit_steps(run, batches, validation, args.compile, args.minutes)
     run.train(
-        batches, validation, compiled=args.compile, validate_every=args.validate_every, stop_at=args.stop_at
+        batches,
+        validation,
+        compiled=args.compile,
+        validate_every=args.validate_every,
+        stop_at=args.stop_at,
     )
     print(json.dumps(run.curve[-1]))
 
 
 def fit_steps(
-    run: "TrainingRun", batches: MixedBatches, validation: TokenWindows, compiled: bool, minutes: float
+    run: "TrainingRun",
+    batches: MixedBatches,
+    validation: TokenWindows,
+    compiled: bool,
+    minutes: float,
 ) -> None:
     """Give the run as many steps as fit into the minutes, by the speed of its steps 20 to 60.
 
@@ -202,7 +260,9 @@ def run_export(args: argparse.Namespace) -> None:
     from gptviz.training.export import export
 
     metadata = export(args.work, args.out, args.preliminary)
-    print(f"step {metadata['step']}, validation loss {metadata['validation_loss']}: written to {args.out}")
+    print(
+        f"step {metadata['step']}, validation loss {metadata['validation_loss']}: written to {args.out}"
+    )
 
 
 def run_evaluate(args: argparse.Namespace) -> None:
@@ -233,7 +293,8 @@ def run_heads(args: argparse.Namespace) -> None:
     )
     out = args.model / SHIPPED.name
     lines = ",\n".join(
-        f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}" for name, value in measured.items()
+        f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}"
+        for name, value in measured.items()
     )
     out.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
     print(f"{out}: {out.stat().st_size:,} bytes")
@@ -260,10 +321,13 @@ NUMBERS = {name: type(low) for name, (low, _) in LIMITS.items()}
 
 def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     live = commands.add_parser(
-        "live", help="train a small GPTModel with snapshots to look at, or go on with the run in --work"
+        "live",
+        help="train a small GPTModel with snapshots to look at, or go on with the run in --work",
     )
     live.add_argument("--work", type=Path, required=True, help="the run's folder")
-    live.add_argument("--task", choices=list(TASKS), help="; ".join(f"{k}: {v}" for k, v in TASKS.items()))
+    live.add_argument(
+        "--task", choices=list(TASKS), help="; ".join(f"{k}: {v}" for k, v in TASKS.items())
+    )
     live.add_argument("--text", type=Path, help="the text of --task own, UTF-8")
     defaults = {option.name: option.default for option in fields(LiveConfig)}
     for name, kind in NUMBERS.items():
@@ -273,15 +337,26 @@ def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     for name in SWITCHES:
         live.add_argument(f"--no-{_flag(name)[2:]}", dest=name, action="store_const", const=False)
-    live.add_argument("--fork-of", type=Path, metavar="WORK", help="go on from a snapshot of that run")
+    live.add_argument(
+        "--fork-of", type=Path, metavar="WORK", help="go on from a snapshot of that run"
+    )
     live.add_argument("--at", type=int, metavar="STEP", help="which snapshot")
     live.add_argument(
-        "--mute", nargs="+", type=_head, default=[], metavar="BLOCK.HEAD", help="heads to switch off"
+        "--mute",
+        nargs="+",
+        type=_head,
+        default=[],
+        metavar="BLOCK.HEAD",
+        help="heads to switch off",
     )
-    live.add_argument("--stop-at", type=int, help="pause (and save) at this step; the same command goes on")
+    live.add_argument(
+        "--stop-at", type=int, help="pause (and save) at this step; the same command goes on"
+    )
     live.add_argument("--no-snapshots", action="store_true", help="write the curve only")
     live.add_argument("--nice", type=int, help="how far to stand back for other programs, 0 to 19")
-    live.add_argument("--leash", action="store_true", help="end, and remove --work, when standard input ends")
+    live.add_argument(
+        "--leash", action="store_true", help="end, and remove --work, when standard input ends"
+    )
     live.set_defaults(run=run_live)
 
 
@@ -300,7 +375,8 @@ def run_live(args: argparse.Namespace) -> None:
     """Train; a refusal is one line on standard error, and exit status 1."""
     if args.leash:
         end_with_the_server(args.work)
-    if args.nice and hasattr(os, "nice"):  # only now: loading torch behind a busy server takes a minute
+    # only now: loading torch behind a busy server takes a minute
+    if args.nice and hasattr(os, "nice"):
         os.nice(args.nice)
 
     try:
@@ -323,7 +399,9 @@ def planned(args: argparse.Namespace) -> LiveRun:
     set_options = {name: getattr(args, name) for name in options if getattr(args, name) is not None}
     if (args.work / PLAN).exists():
         run = LiveRun(args.work)
-        conflicts = {name: value for name, value in set_options.items() if getattr(run.config, name) != value}
+        conflicts = {
+            name: value for name, value in set_options.items() if getattr(run.config, name) != value
+        }
         if conflicts or args.text or args.fork_of:
             raise ValueError(
                 f"{args.work} has a run already; to go on with it, give no options of another: "

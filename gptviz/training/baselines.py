@@ -70,7 +70,9 @@ def fit_bigram(ids: Ids, vocab_size: int, slice_share: float = 0.05) -> Bigram:
     """
     cut = len(ids) - max(2, int(len(ids) * slice_share))
     if cut < 2:
-        raise ValueError(f"{len(ids)} tokens are too few for a bigram and a slice to choose its smoothing on")
+        raise ValueError(
+            f"{len(ids)} tokens are too few for a bigram and a slice to choose its smoothing on"
+        )
     before = ids[:cut]
     after = ids[cut:]
     trial = Bigram.count(before, vocab_size, STRENGTHS[0])

@@ -22,7 +22,9 @@ def train_ranks(texts: Iterable[str], vocab_size: int) -> dict[bytes, int]:
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     """Train the library's own tokenizer with `vocab_size - 1` entries; text is cut with GPT-2's regex."""
     if vocab_size < 258:
-        raise ValueError(f"vocab_size is {vocab_size}; 256 bytes, <|endoftext|> and a merge need 258 or more")
+        raise ValueError(
+            f"vocab_size is {vocab_size}; 256 bytes, <|endoftext|> and a merge need 258 or more"
+        )
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
@@ -38,7 +40,9 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
 def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
     """Return token bytes -> rank: the 256 single bytes first, then every merge in the order it was learnt."""
     vocabulary = tokenizer.get_vocab()
-    merged = [bytes_of(text) for text in sorted(vocabulary, key=vocabulary.__getitem__) if len(text) > 1]
+    merged = [
+        bytes_of(text) for text in sorted(vocabulary, key=vocabulary.__getitem__) if len(text) > 1
+    ]
     return {token: rank for rank, token in enumerate([*(bytes([i]) for i in range(256)), *merged])}
 
 
@@ -52,5 +56,8 @@ def _paragraphs(texts: Iterable[str]) -> Iterator[str]:
 
 def save_ranks(ranks: dict[bytes, int], path: Path) -> None:
     """Write tiktoken's own file format: a line a token, base64 of its bytes, a space, its rank."""
-    lines = [base64.b64encode(t) + b" %d\n" % rank for rank, t in sorted((r, t) for t, r in ranks.items())]
+    lines = [
+        base64.b64encode(t) + b" %d\n" % rank
+        for rank, t in sorted((r, t) for t, r in ranks.items())
+    ]
     path.write_bytes(b"".join(lines))

@@ -9,7 +9,8 @@ from gptviz.training.evaluate import PREDICTORS, weights_of
 from gptviz.training.export import read_checkpoint
 from gptviz.training.recipe import Recipe
 
-CARD = Path(__file__).parents[1] / "assets" / "model_card.md"  # its words; what stands in braces is filled in
+# its words; what stands in braces is filled in
+CARD = Path(__file__).parents[1] / "assets" / "model_card.md"
 BARS = "▁▂▃▄▅▆▇█"
 CURVE_ROWS = 12
 
@@ -67,7 +68,9 @@ def write_card(folder: Path, work: Path, evaluation: dict[str, Any], machine: st
         copying=_copying_table(evaluation["copying"]),
         asked=_asked(evaluation["heads"], evaluation["copying"]),
         seeds=", ".join(str(sample["seed"]) for sample in samples),
-        samples="\n\n".join("> " + sample["text"].strip().replace("\n", "\n> ") for sample in samples),
+        samples="\n\n".join(
+            "> " + sample["text"].strip().replace("\n", "\n> ") for sample in samples
+        ),
         million_tokens=tokens / 1e6,
         minutes=saved["seconds"] / 60,
         machine=f" on {machine}" if machine else "",
@@ -105,14 +108,21 @@ def _line(cells: Iterable[object]) -> str:
 
 def _book_list(books: dict[str, list[dict[str, Any]]]) -> str:
     marks = {"training": "", "held_out": " — **held out**"}
-    entries = [(b["author"], b["year"], b["title"], marks[part]) for part in books for b in books[part]]
-    return "\n".join(f"- {author}, *{title}*, {year}{mark}" for author, year, title, mark in sorted(entries))
+    entries = [
+        (b["author"], b["year"], b["title"], marks[part]) for part in books for b in books[part]
+    ]
+    return "\n".join(
+        f"- {author}, *{title}*, {year}{mark}" for author, year, title, mark in sorted(entries)
+    )
 
 
 def _loss_table(held_out: dict[str, Any]) -> str:
     rows = [
         [score["title"], f"{score['tokens']:,}"]
-        + [f"{score['nats_per_token'][p]:.3f} / {score['bits_per_byte'][p]:.3f}" for p in PREDICTORS]
+        + [
+            f"{score['nats_per_token'][p]:.3f} / {score['bits_per_byte'][p]:.3f}"
+            for p in PREDICTORS
+        ]
         for score in [*held_out["books"], held_out["together"]]
     ]
     return table(["book", "tokens", "model", "model, sliding", "bigram", "unigram"], rows)
@@ -134,14 +144,18 @@ def _head_grid(heads: list[dict[str, Any]], score: str) -> str:
 def _copying_table(copying: list[dict[str, Any]]) -> str:
     columns = ("first_half", "second_half", "ratio")
     rows = [
-        [f"{loss['period']} tokens, twice", *(f"{loss[name]:.3f}" for name in columns)] for loss in copying
+        [f"{loss['period']} tokens, twice", *(f"{loss[name]:.3f}" for name in columns)]
+        for loss in copying
     ]
     return table(["sequence", "first half", "second half", "second / first"], rows)
 
 
 def _asked(heads: list[dict[str, Any]], copying: list[dict[str, Any]]) -> str:
     rows = []
-    for name, score, least in (("induction", "induction", 0.75), ("previous-token", "previous_token", 0.6)):
+    for name, score, least in (
+        ("induction", "induction", 0.75),
+        ("previous-token", "previous_token", 0.6),
+    ):
         best = _best(heads, score)
         measured = f"{best[score]:.3f} (block {best['block']}, head {best['head']})"
         rows.append([f"best {name} score", f"at least {least}", measured])
@@ -162,9 +176,13 @@ def _world(recipe: dict[str, Any]) -> str:
         )
     if recipe.get("world_noise"):
         noise = recipe["world_noise"]
-        sentences.append(f"In half of these, up to {noise:.0%} of the inputs are another token of the batch.")
+        sentences.append(
+            f"In half of these, up to {noise:.0%} of the inputs are another token of the batch."
+        )
     if recipe.get("begun_with"):
-        sentences.append(f"The run went on from weights with the SHA-256 `{recipe['begun_with'][:16]}…`.")
+        sentences.append(
+            f"The run went on from weights with the SHA-256 `{recipe['begun_with'][:16]}…`."
+        )
     if sentences:
         return "\n" + " ".join(sentences) + "\n"
     return ""

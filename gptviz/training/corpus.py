@@ -63,7 +63,9 @@ def read_books(text_path: Path, table_path: Path) -> list[Book]:
     return [Book(row["author"], row["title"], int(row["year"]), text) for row, text in pairs]
 
 
-def split_books(books: list[Book], held_out: Iterable[str] = HELD_OUT) -> tuple[list[Book], list[Book]]:
+def split_books(
+    books: list[Book], held_out: Iterable[str] = HELD_OUT
+) -> tuple[list[Book], list[Book]]:
     """(training books, held-out books); raises ValueError for a held-out title that is not there."""
     titles = set(held_out)
     missing = titles - {book.title for book in books}
@@ -86,7 +88,11 @@ def encode_books(encoding: tiktoken.Encoding, books: Iterable[Book]) -> Ids:
 
 
 def encoded_corpus(
-    text_path: Path, table_path: Path, tokenizer: Path, work: Path, held_out: Iterable[str] = HELD_OUT
+    text_path: Path,
+    table_path: Path,
+    tokenizer: Path,
+    work: Path,
+    held_out: Iterable[str] = HELD_OUT,
 ) -> tuple[Ids, Ids, int]:
     """(ids of the training books, of the held-out books, size of the vocabulary), encoded once into `work`.
 
@@ -100,14 +106,20 @@ def encoded_corpus(
     split = sorted(held_out)
     if not all(path.exists() for path in (*cached, own_ranks, own_split)):
         work.mkdir(parents=True, exist_ok=True)
-        for path, books in zip(cached, split_books(read_books(text_path, table_path), split), strict=True):
+        for path, books in zip(
+            cached, split_books(read_books(text_path, table_path), split), strict=True
+        ):
             np.save(path, encode_books(encoding, books))
         shutil.copyfile(tokenizer / TOKENIZER_FILE, own_ranks)
         own_split.write_text(json.dumps(split, indent=1) + "\n", encoding="utf-8")
     if own_ranks.read_bytes() != (tokenizer / TOKENIZER_FILE).read_bytes():
-        raise ValueError(f"{work} holds a corpus encoded with another tokenizer; give another --work folder")
+        raise ValueError(
+            f"{work} holds a corpus encoded with another tokenizer; give another --work folder"
+        )
     if json.loads(own_split.read_text(encoding="utf-8")) != split:
-        raise ValueError(f"{work} holds a corpus with other held-out books; give another --work folder")
+        raise ValueError(
+            f"{work} holds a corpus with other held-out books; give another --work folder"
+        )
     training, held_out_ids = (np.load(path, mmap_mode="r") for path in cached)
     return training, held_out_ids, encoding.n_vocab
 
@@ -115,7 +127,9 @@ def encoded_corpus(
 # ---- the small world: the second kind of training text ----
 
 
-def write_world(tokenizer: Path, work: Path, parts: int, seed: int, processes: int) -> tuple[int, int]:
+def write_world(
+    tokenizer: Path, work: Path, parts: int, seed: int, processes: int
+) -> tuple[int, int]:
     """Write `parts` times 20,000 passages as ids into `work`; return the number of passages, and of tokens.
 
     Each part has a seed of its own, so that the text is the same whatever the number of processes.
@@ -138,7 +152,9 @@ def read_world(work: Path, max_length: int) -> PassageWindows:
     """The passages that `write_world` left in `work`. Raises FileNotFoundError where there are none."""
     path = work / WORLD_FILE
     if not path.exists():
-        raise FileNotFoundError(f"no {path}: run `python -m gptviz.training world --work {work} ...`")
+        raise FileNotFoundError(
+            f"no {path}: run `python -m gptviz.training world --work {work} ...`"
+        )
     with np.load(path) as saved:
         return PassageWindows(saved["ids"], saved["starts"], max_length)
 
@@ -157,6 +173,8 @@ def _world_part(tokenizer: Path, seed: int) -> tuple[Ids, np.ndarray]:
     """(ids of 20,000 passages, each followed by the separator token; the number of ids of each)."""
     encoding = encoding_from_ranks(tokenizer / TOKENIZER_FILE)
     end = encoding.encode_single_token(END_OF_TEXT)
-    encoded = [[*encoding.encode_ordinary(text), end] for text in islice(passages(seed), WORLD_PART)]
+    encoded = [
+        [*encoding.encode_ordinary(text), end] for text in islice(passages(seed), WORLD_PART)
+    ]
     lengths = np.array([len(ids) for ids in encoded])
     return np.concatenate([np.array(ids, dtype=np.uint16) for ids in encoded]), lengths

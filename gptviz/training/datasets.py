@@ -23,7 +23,9 @@ class TokenWindows(Dataset):
 
     def __init__(self, token_ids: Ids, max_length: int, stride: int):
         if max_length < 1 or stride < 1:
-            raise ValueError(f"max_length is {max_length} and stride {stride}; both must be at least 1")
+            raise ValueError(
+                f"max_length is {max_length} and stride {stride}; both must be at least 1"
+            )
         self.token_ids = np.asarray(token_ids)
         self.max_length = max_length
         self.starts = range(0, len(self.token_ids) - max_length, stride)
@@ -38,7 +40,9 @@ class TokenWindows(Dataset):
     def window(self, index: int) -> Tensor:
         """(max_length + 1,): the input and, one to the right, its targets."""
         start = self.starts[index]
-        return torch.from_numpy(self.token_ids[start : start + self.max_length + 1].astype(np.int64))
+        return torch.from_numpy(
+            self.token_ids[start : start + self.max_length + 1].astype(np.int64)
+        )
 
 
 class Windows(Protocol):
@@ -68,7 +72,9 @@ class PassageWindows:
     def window(self, index: int) -> Tensor:
         """(max_length + 1,): the input and, one to the right, its targets."""
         start = self.starts[index]
-        return torch.from_numpy(self.token_ids[start : start + self.max_length + 1].astype(np.int64))
+        return torch.from_numpy(
+            self.token_ids[start : start + self.max_length + 1].astype(np.int64)
+        )
 
 
 @dataclass(frozen=True)
@@ -89,17 +95,22 @@ class Batches:
     seed: int
     repeat_share: float = 0.1
     shuffle_share: float = 0.25
-    noise: float = 0.0  # in half of the windows, up to this share of the inputs is another token of the batch
+    # in half of the windows, up to this share of the inputs is another token of the batch
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.dataset) < self.batch_size:
-            raise ValueError(f"{len(self.dataset)} windows are fewer than one batch of {self.batch_size}")
+            raise ValueError(
+                f"{len(self.dataset)} windows are fewer than one batch of {self.batch_size}"
+            )
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of one step, (batch_size, max_length) each."""
         rng = np.random.default_rng((self.seed, step))
         # (batch_size, max_length + 1)
-        windows = torch.stack([self._vary(self.dataset.window(i), rng) for i in self._indices(step)])
+        windows = torch.stack(
+            [self._vary(self.dataset.window(i), rng) for i in self._indices(step)]
+        )
         inputs = windows[:, :-1]
         if self.noise:
             inputs = self._disturb(inputs, rng)
@@ -111,7 +122,9 @@ class Batches:
         shares[rng.random(len(inputs)) < 0.5] = 0.0
         replaced = torch.from_numpy(rng.random(inputs.shape) < shares)
         # (b, T) -> (b * T,), in random order -> (b, T)
-        replacements = inputs.flatten()[torch.from_numpy(rng.permutation(inputs.numel()))].view_as(inputs)
+        replacements = inputs.flatten()[torch.from_numpy(rng.permutation(inputs.numel()))].view_as(
+            inputs
+        )
         return torch.where(replaced, replacements, inputs)
 
     def _indices(self, step: int) -> list[int]:
@@ -149,7 +162,9 @@ class MixedBatches:
         return inputs, targets
 
 
-def repeat_passage(window: Tensor, length: int, shuffle: np.random.Generator | None = None) -> Tensor:
+def repeat_passage(
+    window: Tensor, length: int, shuffle: np.random.Generator | None = None
+) -> Tensor:
     """The window's first `length` tokens, again and again, to the window's own length. (N,) -> (N,)."""
     passage = window[:length]
     if shuffle is not None:

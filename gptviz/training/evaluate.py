@@ -41,7 +41,11 @@ Predictor = Callable[[Ids], np.ndarray]  # (N,) ids -> (N-1,) nats of ids[1:]
 
 
 def evaluate(
-    folder: Path, text: Path, table: Path, held_out: Iterable[str] = HELD_OUT, limit: int | None = None
+    folder: Path,
+    text: Path,
+    table: Path,
+    held_out: Iterable[str] = HELD_OUT,
+    limit: int | None = None,
 ) -> dict[str, Any]:
     """Return everything the card states, as a dict that JSON can hold.
 
@@ -64,7 +68,12 @@ def evaluate(
         "footprint": footprint(folder),
         "books": {
             part: [
-                {"author": book.author, "title": book.title, "year": book.year, "characters": len(book.text)}
+                {
+                    "author": book.author,
+                    "title": book.title,
+                    "year": book.year,
+                    "characters": len(book.text),
+                }
                 for book in books
             ]
             for part, books in (("training", training), ("held_out", held_out_books))
@@ -95,7 +104,10 @@ def weights_of(folder: Path) -> dict[str, str]:
 
 
 def score_book(
-    book: Book, encoding: tiktoken.Encoding, predictors: Mapping[str, Predictor], limit: int | None = None
+    book: Book,
+    encoding: tiktoken.Encoding,
+    predictors: Mapping[str, Predictor],
+    limit: int | None = None,
 ) -> Score:
     """Score every token of a book (or its first `limit`) once, after one `<|endoftext|>`.
 
@@ -127,7 +139,9 @@ def together(scores: list[Score]) -> Score:
     tokens, bytes = (sum(book_score[unit] for book_score in scores) for unit in ("tokens", "bytes"))
     names = scores[0]["nats_per_token"]
     nats = {
-        name: sum(book_score["nats_per_token"][name] * book_score["tokens"] for book_score in scores)
+        name: sum(
+            book_score["nats_per_token"][name] * book_score["tokens"] for book_score in scores
+        )
         for name in names
     }
     return score("all held-out books", tokens, bytes, nats)
@@ -144,15 +158,21 @@ def model_nats(model: GPTModel, ids: Ids, stride: int, batch_size: int = 8) -> n
     """
     context = model.pos_emb.num_embeddings
     if not 1 <= stride <= context:
-        raise ValueError(f"stride is {stride}; with a context of {context} it must be from 1 to {context}")
+        raise ValueError(
+            f"stride is {stride}; with a context of {context} it must be from 1 to {context}"
+        )
     row = torch.from_numpy(np.asarray(ids).astype(np.int64))
-    full_windows = max(0, (len(row) - 1 - context) // stride + 1)  # windows with a target for every position
+    # windows with a target for every position
+    full_windows = max(0, (len(row) - 1 - context) // stride + 1)
     parts = []
     for first in range(0, full_windows, batch_size):
         starts = [index * stride for index in range(first, min(first + batch_size, full_windows))]
-        windows = torch.stack([row[start : start + context + 1] for start in starts])  # (b, context + 1)
+        # (b, context + 1)
+        windows = torch.stack([row[start : start + context + 1] for start in starts])
         losses = _losses(model, windows)  # (b, context)
-        parts += [loss[0 if start == 0 else -stride :] for start, loss in zip(starts, losses, strict=True)]
+        parts += [
+            loss[0 if start == 0 else -stride :] for start, loss in zip(starts, losses, strict=True)
+        ]
     done = sum(len(part) for part in parts)
     if done < len(row) - 1:
         start = full_windows * stride
@@ -165,7 +185,8 @@ def model_nats(model: GPTModel, ids: Ids, stride: int, batch_size: int = 8) -> n
 def _losses(model: GPTModel, windows: torch.Tensor) -> torch.Tensor:
     """(b, T+1) ids -> (b, T) nats of windows[:, 1:]."""
     logits = model(windows[:, :-1])  # (b, T, V)
-    nats = F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten(), reduction="none")  # (b*T,)
+    # (b*T,)
+    nats = F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten(), reduction="none")
     return nats.view(len(windows), -1)  # (b*T,) -> (b, T)
 
 
@@ -174,7 +195,8 @@ def _losses(model: GPTModel, windows: torch.Tensor) -> torch.Tensor:
 
 def repeated_tokens(lm: LanguageModel, period: int, seed: int) -> list[int]:
     """`period` ids drawn evenly from the ordinary tokens, followed by themselves: 2 * period ids."""
-    ordinary = lm.config.vocab_size - len(lm.tokenizer.special_tokens_set)  # special ids are the last ones
+    # special ids are the last ones
+    ordinary = lm.config.vocab_size - len(lm.tokenizer.special_tokens_set)
     passage = np.random.default_rng((seed, period)).integers(0, ordinary, period).tolist()
     return passage + passage
 
@@ -190,7 +212,8 @@ def head_scores(
     scores = []
     for period, seed in product(periods, seeds):
         trace = lm.trace(repeated_tokens(lm, period, seed), keep=["attn"])
-        attn = torch.stack([trace["attn", block] for block in range(lm.config.n_layers)])  # (L, H, T, T)
+        # (L, H, T, T)
+        attn = torch.stack([trace["attn", block] for block in range(lm.config.n_layers)])
         scores.append(torch.stack([induction_score(attn, period), previous_token_score(attn)]))
     means = torch.stack(scores).mean(0).flatten(1).T.double()  # (2, L, H) -> (L * H, 2)
     table = pd.DataFrame(means.numpy(), heads, ["induction", "previous_token"])
@@ -207,12 +230,15 @@ def copying_losses(
     with edits.
     """
     if lm.edits:
-        raise ValueError("copying_losses is of a model as it is, and this one has edits: give lm.plain")
+        raise ValueError(
+            "copying_losses is of a model as it is, and this one has edits: give lm.plain"
+        )
     rows = []
     context = lm.config.context_length
     for period in periods:
         texts = [np.array(repeated_tokens(lm, period, seed)) for seed in seeds]
-        nats = np.stack([model_nats(lm.model, ids, context) for ids in texts])  # (seeds, 2 * period - 1)
+        # (seeds, 2 * period - 1)
+        nats = np.stack([model_nats(lm.model, ids, context) for ids in texts])
         rows.append((period, nats[:, : period - 1].mean(), nats[:, period - 1 :].mean()))
     table = pd.DataFrame(rows, columns=["period", "first_half", "second_half"])
     return table.assign(ratio=table["second_half"] / table["first_half"])
@@ -222,12 +248,19 @@ def copying_losses(
 
 
 def samples(
-    lm: LanguageModel, prompt: str = "Once upon a time", tokens: int = 60, seeds: Sequence[int] = (1, 2, 3)
+    lm: LanguageModel,
+    prompt: str = "Once upon a time",
+    tokens: int = 60,
+    seeds: Sequence[int] = (1, 2, 3),
 ) -> list[dict[str, Any]]:
     """Return the prompt continued, once a seed; the first seeds there are, not the best of many."""
     settings = {"prompt": prompt, "temperature": TEMPERATURE, "tokens": tokens}
-    last_steps = {seed: [*generate(lm, prompt, tokens, TEMPERATURE, seed=seed)][-1] for seed in seeds}
-    return [settings | {"seed": seed, "text": last.text_so_far} for seed, last in last_steps.items()]
+    last_steps = {
+        seed: [*generate(lm, prompt, tokens, TEMPERATURE, seed=seed)][-1] for seed in seeds
+    }
+    return [
+        settings | {"seed": seed, "text": last.text_so_far} for seed, last in last_steps.items()
+    ]
 
 
 def footprint(folder: Path) -> dict[str, Any]:
@@ -239,6 +272,7 @@ def footprint(folder: Path) -> dict[str, Any]:
         seconds.append(time.perf_counter() - began)
     return {
         "bytes": bytes_of(folder),
-        "parameters": sum(parameter.numel() for parameter in lm.model.parameters()),  # a tied one once
+        # a tied one once
+        "parameters": sum(parameter.numel() for parameter in lm.model.parameters()),
         "load_seconds": sorted(seconds)[1],
     }

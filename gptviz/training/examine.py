@@ -37,7 +37,9 @@ def read_prompts(path: Path) -> list[Prompt]:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     prompts = []
     for row in rows:
-        prompts.append(Prompt(row["kind"], row["prompt"], _words(row["right"]), _words(row["wrong"])))
+        prompts.append(
+            Prompt(row["kind"], row["prompt"], _words(row["right"]), _words(row["wrong"]))
+        )
     return prompts
 
 
@@ -70,14 +72,20 @@ def is_correct(prompt: Prompt, said: str) -> bool:
     """Whether the first sentence has an accepted word (after a question), or begins with one (elsewhere)."""
     if prompt.is_question:
         first_sentence = re.split(r'(?<=[.!?])["\s]', said.strip() + " ")[0]
-        return any(re.search(rf"\b{re.escape(word)}\b", first_sentence, re.I) for word in prompt.right)
+        return any(
+            re.search(rf"\b{re.escape(word)}\b", first_sentence, re.I) for word in prompt.right
+        )
     continuation = said.strip().lstrip('"').lower()
     return any(re.match(rf"{re.escape(word.lower())}(\W|$)", continuation) for word in prompt.right)
 
 
 def by_kind(results: pd.DataFrame) -> pd.DataFrame:
     """How many prompts of each kind there are, and how many are correct; the last row is all of them."""
-    table = results.groupby("kind", sort=False)["correct"].agg(prompts="count", correct="sum").reset_index()
+    table = (
+        results.groupby("kind", sort=False)["correct"]
+        .agg(prompts="count", correct="sum")
+        .reset_index()
+    )
     total = {"kind": "all", "prompts": len(results), "correct": int(results["correct"].sum())}
     table = pd.concat([table, pd.DataFrame([total])], ignore_index=True)
     table["share"] = table["correct"] / table["prompts"]

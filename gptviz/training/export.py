@@ -43,7 +43,9 @@ def export(work: Path, out: Path, preliminary: bool = False) -> dict[str, str]:
     metadata = describe(saved, config)
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / CONFIG, json.dumps(config.to_dict(), indent=2) + "\n")
-    write_atomically(out / TOKENIZER_FILE, lambda path: shutil.copyfile(work / TOKENIZER_FILE, path))
+    write_atomically(
+        out / TOKENIZER_FILE, lambda path: shutil.copyfile(work / TOKENIZER_FILE, path)
+    )
     weights = half_weights(saved["model"], config)
     write_atomically(out / WEIGHTS, lambda path: path.write_bytes(save(weights, metadata)))
     return metadata
@@ -53,7 +55,9 @@ def read_checkpoint(work: Path) -> dict[str, Any]:
     """The checkpoint of the run in `work`, as `loop.TrainingRun.save` wrote it, on the CPU."""
     path = work / "checkpoint.pt"
     if not path.exists():
-        raise FileNotFoundError(f"no {path}: run `python -m gptviz.training model --work {work} ...`")
+        raise FileNotFoundError(
+            f"no {path}: run `python -m gptviz.training model --work {work} ...`"
+        )
     return torch.load(path, map_location="cpu", weights_only=True)
 
 
@@ -81,7 +85,9 @@ def half_weights(state: dict[str, torch.Tensor], config: GPTConfig) -> dict[str,
     overflown = [name for name, tensor in half.items() if not tensor.isfinite().all()]
     if overflown:
         names = ", ".join(overflown)
-        raise ValueError(f"float16 reaches 65504; these weights do not fit or are not numbers: {names}")
+        raise ValueError(
+            f"float16 reaches 65504; these weights do not fit or are not numbers: {names}"
+        )
     return half
 
 
@@ -114,7 +120,9 @@ def measured_heads(lm: LanguageModel, progress: Progress = ignore_progress) -> d
     labelled = general.table[general.table["role"].isin(head_trial.TESTABLE)]
     claims = [(row.block, row.head, row.role) for row in labelled.itertuples()]
     for done, claim in enumerate(claims, 1):
-        measured[name(*claim)] = head_trial.to_json(head_trial.trial(lm, *claim, known=general, disk=False))
+        measured[name(*claim)] = head_trial.to_json(
+            head_trial.trial(lm, *claim, known=general, disk=False)
+        )
         progress(done, len(claims))
     assert None not in measured, "a model without edits has a name"
     return cast(dict[str, Any], _rounded(measured))

@@ -38,12 +38,17 @@ def make_optimizers(model: GPTModel, recipe: Recipe) -> list[torch.optim.Optimiz
     hidden = [p for p in model.trf_blocks.parameters() if p.dim() == 2]
     ids = {id(p) for p in hidden}
     other_parameters = [p for p in model.parameters() if id(p) not in ids]
-    adam_options: dict[str, Any] = {"betas": (0.9, recipe.beta2), "weight_decay": recipe.weight_decay}
+    adam_options: dict[str, Any] = {
+        "betas": (0.9, recipe.beta2),
+        "weight_decay": recipe.weight_decay,
+    }
     optimizers: list[torch.optim.Optimizer] = [
         torch.optim.AdamW(other_parameters, lr=recipe.other_lr, **adam_options)
     ]
     if recipe.hidden_optimizer == "muon":
-        optimizers.append(torch.optim.Muon(hidden, lr=recipe.hidden_lr, weight_decay=recipe.weight_decay))
+        optimizers.append(
+            torch.optim.Muon(hidden, lr=recipe.hidden_lr, weight_decay=recipe.weight_decay)
+        )
     else:
         optimizers.append(torch.optim.AdamW(hidden, lr=recipe.hidden_lr, **adam_options))
     for optimizer in optimizers:
@@ -114,7 +119,9 @@ class TrainingRun:
         if weights is not None:
             model.load_state_dict(weights)
         model.to(device)
-        run = cls(model, config, recipe, torch.device(device), folder, make_optimizers(model, recipe))
+        run = cls(
+            model, config, recipe, torch.device(device), folder, make_optimizers(model, recipe)
+        )
         if run.checkpoint.exists():
             run._resume()
         run.held = held or {}
@@ -204,7 +211,9 @@ class TrainingRun:
                 if self.step % validate_every == 0 or self.step == last:
                     # not compiled: another mode of the model would be compiled anew for a few batches
                     self._note(validation, plain_loss, validation_batches)
-                    bar.set_postfix(train=self.curve[-1]["train"], validation=self.curve[-1]["validation"])
+                    bar.set_postfix(
+                        train=self.curve[-1]["train"], validation=self.curve[-1]["validation"]
+                    )
                     self.save()
                     self.seconds = before + time.monotonic() - began
                 if watch is not None and not watch(self):
@@ -216,7 +225,9 @@ class TrainingRun:
             for name, mask in self.held.items():
                 parameters[name].mul_(mask)
 
-    def _one_step(self, loss_function: LossFunction, inputs: torch.Tensor, targets: torch.Tensor) -> float:
+    def _one_step(
+        self, loss_function: LossFunction, inputs: torch.Tensor, targets: torch.Tensor
+    ) -> float:
         self.model.train()
         factor = self.recipe.lr_factor(self.step)
         for optimizer in self.optimizers:
@@ -225,7 +236,8 @@ class TrainingRun:
         loss = loss_function(inputs.to(self.device), targets.to(self.device))
         loss.backward()
         for name, parameter in self.model.named_parameters():
-            if name in self.held and parameter.grad is not None:  # a held part must not count in the clipping
+            # a held part must not count in the clipping
+            if name in self.held and parameter.grad is not None:
                 parameter.grad.mul_(self.held[name])
         nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
         for optimizer in self.optimizers:
@@ -238,7 +250,9 @@ class TrainingRun:
         self.model.eval()
         train_loss = float(np.mean(self.recent))
         self.recent.clear()
-        loss = validation_loss(loss_function, validation, self.recipe.batch_size, self.device, batches)
+        loss = validation_loss(
+            loss_function, validation, self.recipe.batch_size, self.device, batches
+        )
         point = {
             "step": self.step,
             "tokens": self.step * self.recipe.batch_size * validation.max_length,
@@ -251,7 +265,11 @@ class TrainingRun:
 
 @torch.no_grad()
 def validation_loss(
-    loss_function: LossFunction, dataset: TokenWindows, batch_size: int, device: torch.device, batches: int
+    loss_function: LossFunction,
+    dataset: TokenWindows,
+    batch_size: int,
+    device: torch.device,
+    batches: int,
 ) -> float:
     """Mean loss on `batches` batches spread evenly over the held-out windows, the same ones every time."""
     losses = []

@@ -28,7 +28,8 @@ class Recipe:
     repeat_share: float = 0.1
     shuffle_share: float = 0.25
     beta2: float = 0.95  # AdamW's memory of the gradients' squares
-    world_share: float = 0.0  # of the windows, those of the small world; the others are of the books
+    # of the windows, those of the small world; the others are of the books
+    world_share: float = 0.0
     world_noise: float = 0.0  # see Batches.noise; in the windows of the small world
     precision: str = "bfloat16"  # of the forward pass; "float32" is the faster one for a tiny model
     # the first weights: GPT-2's, or "book": those of torch.manual_seed(seed); GPTModel(config)
@@ -44,7 +45,9 @@ class Recipe:
                 f"world_share is {self.world_share}; it is a share of the windows, 0 or more and below 1"
             )
         if self.steps < 1 or not 0 <= self.decay_share <= 1:
-            raise ValueError(f"steps is {self.steps} (1 or more), decay_share {self.decay_share} (0 to 1)")
+            raise ValueError(
+                f"steps is {self.steps} (1 or more), decay_share {self.decay_share} (0 to 1)"
+            )
 
     def window_counts(self) -> tuple[int, int]:
         """How many windows of a batch are of the books, and how many of the small world."""

@@ -39,7 +39,9 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.words import counted
 
 # what tables call a role where the screen has a plainer word
-CALLED = ", ".join(f"`{role.name}` is *{role.label}*" for role in ROLES.values() if role.name != role.label)
+CALLED = ", ".join(
+    f"`{role.name}` is *{role.label}*" for role in ROLES.values() if role.name != role.label
+)
 
 
 def small(attn: torch.Tensor) -> np.ndarray:
@@ -70,7 +72,8 @@ def measured(run: Run) -> Measured:
     scores = scores_of(lm.tokens(run.ids))
     trace = runs.get(run, ("z",), (scores,))
     blocks = trace.reduced(scores)
-    first_shares = torch.stack([block[:, SHARES.index("first")] for block in blocks])  # (n_layers, H)
+    # (n_layers, H)
+    first_shares = torch.stack([block[:, SHARES.index("first")] for block in blocks])
     roles = head_roles.roles_of(blocks, HeadScores.of(trace.tokens).targets)
     return Measured(roles, mean_writes(trace, lm.model), first_shares)
 
@@ -110,7 +113,8 @@ def moved(run: Run) -> torch.Tensor:
     """
     reduction = rows_to_compare(runs.model(run).config, len(run))
     before, after = (
-        torch.stack(runs.get(side, (), (reduction,)).reduced(reduction)) for side in (run.plain, run)
+        torch.stack(runs.get(side, (), (reduction,)).reduced(reduction))
+        for side in (run.plain, run)
     )  # (n_layers, H, R, T)
     rows = total_variation(before, after)  # (n_layers, H, R)
     if rows.shape[-1]:
@@ -130,14 +134,21 @@ class Mark(TypedDict):
 def marks(run: Run) -> list[list[Mark]]:
     """Return the marks of every head of a run with edits, a row a block."""
     return [
-        [{"moved": distance, "changed": bool(changed_in(run, b, h))} for h, distance in enumerate(row)]
+        [
+            {"moved": distance, "changed": bool(changed_in(run, b, h))}
+            for h, distance in enumerate(row)
+        ]
         for b, row in enumerate(moved(run).tolist())
     ]
 
 
 def marks_table(run: Run) -> pd.DataFrame:
     """The marks, a row a head: block, head, moved, changed."""
-    rows = [{"block": b, "head": h, **mark} for b, row in enumerate(marks(run)) for h, mark in enumerate(row)]
+    rows = [
+        {"block": b, "head": h, **mark}
+        for b, row in enumerate(marks(run))
+        for h, mark in enumerate(row)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -173,7 +184,11 @@ def scaled(run: Run, block: int, head: int) -> bool:
 
     Its rows need not sum to 1 then.
     """
-    names = (edit.named and edit.named.name for edit in changed_in(run, block, head) if edit.site == "attn")
+    names = (
+        edit.named and edit.named.name
+        for edit in changed_in(run, block, head)
+        if edit.site == "attn"
+    )
     return any(name in ("zero", "x") for name in names)
 
 
@@ -198,7 +213,9 @@ def trial_job(run: Run, block: int, head: int, label: str) -> Job[Trial]:
 
     What all heads do in general is worked out first, if not known.
     """
-    return jobs.ask(run, trial, block, head, label, known=_at_once(run)[1].get((block, head, label)))
+    return jobs.ask(
+        run, trial, block, head, label, known=_at_once(run)[1].get((block, head, label))
+    )
 
 
 def known_trials_of(run: Run, claims: Iterable[Claim]) -> dict[tuple[int, int], Trial]:

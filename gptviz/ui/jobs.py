@@ -89,12 +89,16 @@ def _wait(trace: "Future[Any]", place: Callable[[], int]) -> None:
     here.empty()
 
 
-def ask(run: Run, function: Callable[..., R], *args: Any, known: R | None = None, **options: Any) -> Job[R]:
+def ask(
+    run: Run, function: Callable[..., R], *args: Any, known: R | None = None, **options: Any
+) -> Job[R]:
     """The job of this task (see `Task`) with a run's model and edits: the one that there is, or started.
 
     With a result that is `known` it is done.
     """
-    return queue().get(_task(run, function, *args, **options), runs.model(run.model), visitor(), known)
+    return queue().get(
+        _task(run, function, *args, **options), runs.model(run.model), visitor(), known
+    )
 
 
 def find(run: Run, function: Callable[..., R], *args: Any, **options: Any) -> Job[R] | None:

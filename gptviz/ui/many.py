@@ -63,7 +63,11 @@ def section(
     st.subheader("Over many texts", anchor=False)
     prompts, unreadable = _choose(scene.lm, pairs)
     choice()
-    request = (st.session_state.get(_LINES) if SET.value == FILE else SET.value, function, *options.values())
+    request = (
+        st.session_state.get(_LINES) if SET.value == FILE else SET.value,
+        function,
+        *options.values(),
+    )
     tokens = sum(len(scene.lm.encode(prompt.text)) for prompt in prompts)
     if is_asked_for(scene.lm, tokens, passes) and st.session_state.get(_ASKED) != request:
         label = f"Work it out: {len(prompts)} texts, {passes} passes each"
@@ -80,7 +84,9 @@ def section(
         unchanged_jobs = jobs
         if scene.other is not None:
             says = "unchanged: {} of {} texts".format
-            unchanged_jobs = several(scene.other, measured, calls, says, "many_stop_old", stop, **options)
+            unchanged_jobs = several(
+                scene.other, measured, calls, says, "many_stop_old", stop, **options
+            )
         for prompt, work, unchanged_job in zip(prompts, jobs, unchanged_jobs, strict=True):
             try:
                 measured_table, logit = work.value
@@ -98,9 +104,12 @@ def section(
         return
     n = len(results)
     read_prompts = [prompt for prompt, _, _ in results]
-    per_text = Both([table for _, table, _ in results], None if scene.other is None else unchanged_tables)
+    per_text = Both(
+        [table for _, table, _ in results], None if scene.other is None else unchanged_tables
+    )
     if per_text.was and len(per_text.was[0]) != len(per_text.now[0]):
-        per_text = Both(per_text.now)  # a change may have added a part, which the unchanged model has not
+        # a change may have added a part, which the unchanged model has not
+        per_text = Both(per_text.now)
     if pairs:
         not_averaged = ["metric", "effect"]
     else:
@@ -110,7 +119,9 @@ def section(
     )
     column, sign = drawn
     noun, unit = words
-    means = tables.map(lambda t: (sign * t[column].to_numpy(float), t[f"{column}_se"].to_numpy(float)))
+    means = tables.map(
+        lambda t: (sign * t[column].to_numpy(float), t[f"{column}_se"].to_numpy(float))
+    )
     mean, error = means.now
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
     largest = rows[0]
@@ -121,7 +132,9 @@ def section(
         spread = np.nan
     statistic = f"mean ± standard error, n = {n}"
     if means.was is not None:
-        statistic = f"unchanged {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
+        statistic = (
+            f"unchanged {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
+        )
     if n >= ENOUGH:
         far = (np.abs(mean) > SURE * error).sum()
         certainty = f"{far} lie more than {SURE:.0f} standard errors from 0."
@@ -138,7 +151,9 @@ def section(
     )
     caption = f"The {len(rows)} largest means, with their standard errors."
     if tables.was is not None:
-        caption += " Outlined is the unchanged model, at its own first choice where a line names no token."
+        caption += (
+            " Outlined is the unchanged model, at its own first choice where a line names no token."
+        )
     st.caption(caption)
     sheet.bars(
         scene,
@@ -149,7 +164,8 @@ def section(
         f"The largest means over {n} texts, with standard errors: {unit}",
         says=means.map(
             lambda estimates: [
-                f"{names[i]}: {plus_minus(estimates[0][i], estimates[1][i])} {unit}, n = {n}" for i in rows
+                f"{names[i]}: {plus_minus(estimates[0][i], estimates[1][i])} {unit}, n = {n}"
+                for i in rows
             ]
         ),
         lying=True,
@@ -197,7 +213,9 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
         chosen = SET.value == NAMES
         hint = "Who was given a thing? The indirect object of Wang et al., 2022"
         take = None if chosen else NAMES
-        button("24 sentences with two names", "many_names", SET.set, take, primary=chosen, help=hint)
+        button(
+            "24 sentences with two names", "many_names", SET.set, take, primary=chosen, help=hint
+        )
         help = "After a tab, if you like: another text, the token, and the one that it is compared with. "
         help += "Without a token it is what the model says first."
         label = f"A file of texts, {line}"
@@ -206,10 +224,14 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
     if chosen:
         prompts = indirect_objects(lm)
         too_long = left_out(lm)
-        caption = f"Of {escaped(lm.name)} too few of the names are single tokens: there is no sentence."
+        caption = (
+            f"Of {escaped(lm.name)} too few of the names are single tokens: there is no sentence."
+        )
         if prompts:
             token, against = (as_code(str(word).replace(" ", "·")) for word in prompts[0].target)
-            caption = f"Such as {as_code(prompts[0].text)}: the logit of {token} minus that of {against}."
+            caption = (
+                f"Such as {as_code(prompts[0].text)}: the logit of {token} minus that of {against}."
+            )
         if too_long:
             tokens_of_words = [f"{word} ({count})" for word, count in too_long.items()]
             listed = ", ".join(tokens_of_words[:6])
@@ -254,14 +276,20 @@ def _opened() -> None:
         return
     content = uploads[0].getvalue()[: 2**20 * LARGEST + 1]
     if len(content) > 2**20 * LARGEST:  # a browser refuses it before; not every visitor is one
-        st.session_state[_LINES] = f"This file is larger than {LARGEST} MB. Open one with fewer texts."
+        st.session_state[_LINES] = (
+            f"This file is larger than {LARGEST} MB. Open one with fewer texts."
+        )
         return
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        st.session_state[_LINES] = "This file is no text in UTF-8: save it as such, and open it again."
+        st.session_state[_LINES] = (
+            "This file is no text in UTF-8: save it as such, and open it again."
+        )
         return
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) > MOST:
         st.toast(f"Of {len(lines):,} lines the first {MOST} are read")
-    st.session_state[_LINES] = tuple(lines[:MOST]) or "There is no text in this file: write one a line."
+    st.session_state[_LINES] = (
+        tuple(lines[:MOST]) or "There is no text in this file: write one a line."
+    )

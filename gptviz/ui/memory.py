@@ -13,12 +13,14 @@ from pathlib import Path
 
 GROWN = 32 * 2**20  # bytes more than after the last time: returning costs some 10 ms
 
-_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc has it
+# glibc has it
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 _left = 0
 
 
 ASSUMED = 8 * 2**30  # bytes of a machine whose system does not say how many it has
-LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # version 2, and 1
+# version 2, and 1
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def of_the_machine() -> int:

@@ -62,7 +62,10 @@ class Runs:
     """
 
     def __init__(
-        self, max_bytes: int, model: Callable[[str], LanguageModel], wait_seconds: float = WAIT_SECONDS
+        self,
+        max_bytes: int,
+        model: Callable[[str], LanguageModel],
+        wait_seconds: float = WAIT_SECONDS,
     ):
         self.max_bytes = max_bytes
         self.wait_seconds = wait_seconds
@@ -71,7 +74,8 @@ class Runs:
             max_bytes, getsizeof=lambda entry: entry[1]
         )
         self._alive: weakref.WeakValueDictionary[Run, Trace] = weakref.WeakValueDictionary()
-        self._owners: dict[int, tuple[int, str | None]] = {}  # id of a living trace: its bytes, who made it
+        # id of a living trace: its bytes, who made it
+        self._owners: dict[int, tuple[int, str | None]] = {}
         self._lock = threading.RLock()
         self._room = threading.Condition(self._lock)
         # weak, so that a lock is forgotten when nobody waits at it

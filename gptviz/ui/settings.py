@@ -53,5 +53,7 @@ def number(setting: str, default: int, least: int, what: str) -> int:
     """An environment variable as a whole number, at least so much. Raises ValueError, naming it."""
     value = os.environ.get(setting, str(default))
     if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= least):
-        raise ValueError(f"{setting} is {value!r}; it must be {what} {default}, of at most 9 digits")
+        raise ValueError(
+            f"{setting} is {value!r}; it must be {what} {default}, of at most 9 digits"
+        )
     return int(value)

@@ -104,7 +104,10 @@ def once(run: Run, numbers: Callable[..., Any], *args: Any) -> Any:
 
 
 def of(
-    scene: Scene, numbers: Callable[Concatenate[LanguageModel, Trace, P], R], *args: P.args, **none: P.kwargs
+    scene: Scene,
+    numbers: Callable[Concatenate[LanguageModel, Trace, P], R],
+    *args: P.args,
+    **none: P.kwargs,
 ) -> Both[R]:
     """`numbers(lm, trace, *args)` of the run and, if something is changed, of the unchanged one.
 
@@ -126,7 +129,11 @@ def _compared(run: Run, right: Run, compare: Callable[..., Any], *args: Any) -> 
 
 
 def compared(
-    run: Run, right: Run, numbers: Callable[Concatenate[Trace, Trace, P], R], *args: P.args, **none: P.kwargs
+    run: Run,
+    right: Run,
+    numbers: Callable[Concatenate[Trace, Trace, P], R],
+    *args: P.args,
+    **none: P.kwargs,
 ) -> R:
     """`numbers(left, right, *args)` of two runs' traces, worked out once."""
     found: R = _compared(run, right, numbers, *args)
@@ -154,7 +161,11 @@ def say(
 
 
 def why_same(
-    scene: Scene, what: str, places: Iterable[Key], position: int | None = None, head: int | None = None
+    scene: Scene,
+    what: str,
+    places: Iterable[Key],
+    position: int | None = None,
+    head: int | None = None,
 ) -> str:
     """Say why numbers are the same in the scene's two runs. `what` names them, "the embeddings".
 
@@ -166,7 +177,9 @@ def why_same(
     count = len(scene.tokens)
     without_effect: dict[Unseen, list[str]] = {}  # the changes that cannot matter, by the reason
     for edit in scene.run.edits:
-        reasons = [unseen(edit, site, block, layers, count, head, position) for site, block in places]
+        reasons = [
+            unseen(edit, site, block, layers, count, head, position) for site, block in places
+        ]
         if reasons and reasons[0] is not None and None not in reasons:
             change = says(edit, scene.labels, partial(show_id, scene.lm))
             without_effect.setdefault(reasons[0], []).append(change)
@@ -263,7 +276,11 @@ def curves(
     A click on a point is `pick(place, value)`.
     """
     fig = curve_mark.curves(
-        {name: values.map(np.asarray) for name, values in lines.items()}, names, scene.mode, unit, **more
+        {name: values.map(np.asarray) for name, values in lines.items()},
+        names,
+        scene.mode,
+        unit,
+        **more,
     )
     picked = None if pick is None else lambda point: pick(int(point["x"]), float(point["y"]))
     scene.chart(fig, key=key, alt=alt, pick=picked, which=which)
@@ -293,7 +310,9 @@ def bars(
 # ---- tabled and programmed ----
 
 
-def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4, chosen: int | None = None) -> None:
+def table(
+    name: str, numbers: Both[pd.DataFrame], digits: int = 4, chosen: int | None = None
+) -> None:
     """A small table on the page, called `name`; below each row that is another, the unchanged one.
 
     The row `chosen` stands out.
@@ -350,7 +369,11 @@ def numbers_of(
         wide = st.column_config.Column(width=80)  # for the word, beside numbers of few digits
         gaps = {name: wide for name in frame if missing and frame[name].isna().any()}
         st.dataframe(
-            frame, hide_index=True, key=f"table_{stem}", placeholder=missing, column_config=gaps or None
+            frame,
+            hide_index=True,
+            key=f"table_{stem}",
+            placeholder=missing,
+            column_config=gaps or None,
         )
         st.download_button(
             "CSV",
@@ -400,7 +423,9 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
     given = [*(repr(arg) for arg in args), *(f"{name}={arg!r}" for name, arg in named.items())]
     lines = ["import gptviz"] if first[:1] == ["lm"] else []
     named_in: list[Any] = [numbers, *(type(one) for one in (*args, *named.values()))]
-    ours = dict.fromkeys(one for one in named_in if one.__module__.startswith("gptviz.") and one is not Code)
+    ours = dict.fromkeys(
+        one for one in named_in if one.__module__.startswith("gptviz.") and one is not Code
+    )
     lines += [*(f"from {one.__module__} import {one.__name__}" for one in ours), ""]
     runs_of = [("lm", "t", "picture")]
     if first[:1] == ["lm"]:
@@ -419,7 +444,11 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
             heads.append(_ids(scene))
         call = f"{name} = {numbers.__name__}("
         short = f"{call}{', '.join([*heads, *given])})"
-        lines += [short] if len(short) <= 100 else [call, *(f"    {one}," for one in [*heads, *given]), ")"]
+        lines += (
+            [short]
+            if len(short) <= 100
+            else [call, *(f"    {one}," for one in [*heads, *given]), ")"]
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -49,7 +49,9 @@ def table(name: str, head: Sequence[str], rows: Sequence[Row], kind: str = "") -
         f'<th class="{kind}">{html.escape(title.removeprefix("#"))}</th>'
         for title, kind in zip(head, kinds, strict=True)
     )
-    body = "".join(f'<tr class="{row.kind}">{"".join(map(_cell, row.cells, kinds))}</tr>' for row in rows)
+    body = "".join(
+        f'<tr class="{row.kind}">{"".join(map(_cell, row.cells, kinds))}</tr>' for row in rows
+    )
     return (
         f'<div class="gv-table {kind}" data-testid="{html.escape(name)}" tabindex="0" role="region" '
         f'aria-label="{html.escape(name)}"><table><thead><tr>{titles}</tr></thead>'

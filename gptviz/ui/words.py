@@ -95,7 +95,9 @@ def no_single_token(typed: str, pieces: Sequence[str], spaced: str | None) -> st
         warning = f"{as_code(typed)} is {among} to this model's tokenizer, "
         warning += "which is no token of the model."
     else:
-        warning = f"{as_code(typed)} is not one token of this model but {len(pieces)}: {among}{more}."
+        warning = (
+            f"{as_code(typed)} is not one token of this model but {len(pieces)}: {among}{more}."
+        )
     if spaced is not None:
         warning += f" With a space before it, it is one: type {as_code(spaced)}."
     elif len(pieces) > 1:
@@ -163,8 +165,10 @@ def duration(seconds: float) -> str:
 
 # ---- terms ----
 
-_GIVEN = {role: formula.does for role, formula in ROLES.items()}  # what a head's label says stands once
-_LINES = Path(__file__).with_name("glossary.txt").read_text("utf-8").splitlines()  # "term: definition" each
+# what a head's label says stands once
+_GIVEN = {role: formula.does for role, formula in ROLES.items()}
+# "term: definition" each
+_LINES = Path(__file__).with_name("glossary.txt").read_text("utf-8").splitlines()
 GLOSSARY = dict(line.format(**_GIVEN).split(": ", 1) for line in _LINES)
 
 STYLE = f"<style>\n{Path(__file__).with_suffix('.css').read_text('utf-8')}</style>"
@@ -196,7 +200,9 @@ def explain(markdown: str, *terms: str) -> str:
     is. A term that does not occur is left out; one that is not in the glossary raises ValueError.
     """
     pieces = _READ_FIRST.split(markdown)  # text, what is read first, its backticks, text, ...
-    parts = [html.escape(text, quote=False) if i % 3 == 0 else text for i, text in enumerate(pieces)]
+    parts = [
+        html.escape(text, quote=False) if i % 3 == 0 else text for i, text in enumerate(pieces)
+    ]
     marked: list[str] = []
 
     def mark(name: str, shown: str) -> str:
@@ -209,7 +215,9 @@ def explain(markdown: str, *terms: str) -> str:
         for i in range(0, len(parts), 3):
             hit = _form(name).search(parts[i])
             if hit:
-                parts[i] = f"{parts[i][: hit.start()]}{mark(name, hit.group())}{parts[i][hit.end() :]}"
+                parts[i] = (
+                    f"{parts[i][: hit.start()]}{mark(name, hit.group())}{parts[i][hit.end() :]}"
+                )
                 break
     text = "".join(part or "" for i, part in enumerate(parts) if i % 3 < 2)
     return re.sub("\ue000(\\d+)\ue001", lambda match: marked[int(match[1])], text)

@@ -36,7 +36,12 @@ def is_one_by_one(table, lm, token, against=None, baseline="zero", position=-1):
 def test_a_batch_is_one_edit_after_the_other(changes, baseline, monkeypatch):
     lm = random_lm(6, **changes)
     kinds = [*["head"] * lm.config.n_heads, "attention", "feed-forward"] * lm.config.n_layers
-    for target, position, size in ((7, -1, 99), ((8000, "mean"), 2, 1), ((8000, 12), 3, 2), ((12, 7), 0, 99)):
+    for target, position, size in (
+        (7, -1, 99),
+        ((8000, "mean"), 2, 1),
+        ((8000, 12), 3, 2),
+        ((12, 7), 0, 99),
+    ):
         monkeypatch.setattr(variants, "BATCH_NUMBERS", size * 4 * 32 * len(IDS))
         table = knock_out(lm, IDS, target, baseline, position, told := Told())
         assert told.came_to(len(kinds))
@@ -44,7 +49,15 @@ def test_a_batch_is_one_edit_after_the_other(changes, baseline, monkeypatch):
         is_one_by_one(table, lm, token, None if against == "mean" else against, baseline, position)
     assert table["kind"].tolist() == kinds
     assert table["head"].isna().tolist() == [kind != "head" for kind in kinds]
-    assert table.columns.tolist() == ["kind", "block", "head", "logit", "probability", "effect", "lost"]
+    assert table.columns.tolist() == [
+        "kind",
+        "block",
+        "head",
+        "logit",
+        "probability",
+        "effect",
+        "lost",
+    ]
 
 
 def test_the_bundled_models_previous_token_head(mini):
@@ -63,14 +76,18 @@ def test_the_sign_of_an_effect_is_that_of_the_change_of_probability(mini):
     wrong = table[np.sign(table["effect"]) != np.sign(table["probability"] - own["probability"][0])]
     assert len(wrong) <= 11 and wrong["effect"].abs().max() < 0.2
     without = mini.trace(text, keep=[], edits=["attn_out.3=zero"]).logits(-1)[own["id"][0]].item()
-    assert without < own["logit"][0] - 3 and wrong["probability"].max() > own["probability"][0] + 0.05
+    assert (
+        without < own["logit"][0] - 3 and wrong["probability"].max() > own["probability"][0] + 0.05
+    )
 
 
 def test_a_muted_part_is_a_model_without_its_weights():
     """Nothing of ours: the plain forward of a copy whose output weights are 0."""
     lm = random_lm(6)
     with torch.no_grad():
-        alone = [without(lm, muting(part)).model(torch.tensor([IDS]))[0, -1] for part in parts_of(lm)]
+        alone = [
+            without(lm, muting(part)).model(torch.tensor([IDS]))[0, -1] for part in parts_of(lm)
+        ]
     table = knock_out(lm, IDS, 99)
     assert np.allclose(table["logit"], above(torch.stack(alone), 99), atol=1e-4)
     assert np.allclose(table["probability"], torch.stack(alone).softmax(-1)[:, 99], atol=1e-5)
@@ -80,7 +97,9 @@ def test_the_pass_begins_where_the_change_does():
     lm = random_lm(6, n_layers=3)
     blocks = []
     for b, block in enumerate(lm.model.trf_blocks):
-        block.register_forward_hook(lambda _, args, out, b=b: blocks.append((b, len(args[0]), len(out))))
+        block.register_forward_hook(
+            lambda _, args, out, b=b: blocks.append((b, len(args[0]), len(out)))
+        )
     knock_out(lm, IDS, 99)
     parts = lm.config.n_heads + 2
     assert blocks == [
@@ -97,8 +116,16 @@ def test_the_pass_begins_where_the_change_does():
         (["z.0.1=zero", "resid_mid.1@2=mean"], "zero", -1),
         (["z.0.1=zero", "resid_mid.1@2=mean"], "zero", 1),  # one is made after what is looked at
         # the edits of every kind of place: an entered block's, a shortcut's
-        (["resid_pre.1=shuffle1", "resid_mid.0@1=zero", "attn.*=hide1", "mlp_out.1=mean"], "mean", -1),
-        (["resid_pre.1=shuffle1", "resid_mid.0@1=zero", "attn.*=hide1", "mlp_out.1=mean"], "sample", -1),
+        (
+            ["resid_pre.1=shuffle1", "resid_mid.0@1=zero", "attn.*=hide1", "mlp_out.1=mean"],
+            "mean",
+            -1,
+        ),
+        (
+            ["resid_pre.1=shuffle1", "resid_mid.0@1=zero", "attn.*=hide1", "mlp_out.1=mean"],
+            "sample",
+            -1,
+        ),
     ],
 )
 def test_an_edited_run_has_every_part_muted_on_top(edits, baseline, position):
@@ -106,6 +133,8 @@ def test_an_edited_run_has_every_part_muted_on_top(edits, baseline, position):
     lm = plain.edited(*edits)
     table = knock_out(lm, IDS, 99, baseline, position)
     is_one_by_one(table, lm, 99, None, baseline, position)
-    assert np.abs(table["logit"] - knock_out(plain, IDS, 99, baseline, position)["logit"]).max() > 1e-2
+    assert (
+        np.abs(table["logit"] - knock_out(plain, IDS, 99, baseline, position)["logit"]).max() > 1e-2
+    )
     if baseline == "zero":
         assert table["effect"][1] == pytest.approx(0, abs=1e-5)  # muted already

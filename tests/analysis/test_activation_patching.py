@@ -47,7 +47,10 @@ def map_of(table, site, blocks=6):
 @pytest.mark.parametrize("changes", KINDS_OF_MODELS.values(), ids=KINDS_OF_MODELS)
 def test_a_batch_is_one_edit_after_the_other(changes, monkeypatch):
     lm = random_lm(6, **changes)
-    for direction, position, numbers in (("denoising", -1, 4 * 32 * len(CLEAN) * 2), ("noising", 3, 2**22)):
+    for direction, position, numbers in (
+        ("denoising", -1, 4 * 32 * len(CLEAN) * 2),
+        ("noising", 3, 2**22),
+    ):
         monkeypatch.setattr(patches, "BATCH_NUMBERS", numbers)
         target = target_of(lm, CLEAN, CORRUPT, position)
         told = Told()
@@ -139,7 +142,9 @@ def test_transformers_with_its_own_hooks():
     theirs = makers.in_transformers(lm.model, lm.config)
     d = lm.config.head_dim
     modules = {"resid_pre": "", "attn_out": "attn", "mlp_out": "mlp", "z": "attn.c_proj"}
-    for row in patching(lm, CLEAN, CORRUPT, (7, 8000), sites=list(modules)).to_dict("records")[2::4]:
+    for row in patching(lm, CLEAN, CORRUPT, (7, 8000), sites=list(modules)).to_dict("records")[
+        2::4
+    ]:
         module = theirs.transformer.h[row["block"]].get_submodule(modules[row["site"]])
         head, position = place(row)
         where = (0, position) if head is None else (0, slice(None), slice(head * d, head * d + d))
@@ -152,10 +157,14 @@ def test_transformers_with_its_own_hooks():
             return given
 
         if row["site"] in ("resid_pre", "z"):
-            handle = module.register_forward_pre_hook(lambda _m, args, v=visit: (v(args[0]), *args[1:]))
+            handle = module.register_forward_pre_hook(
+                lambda _m, args, v=visit: (v(args[0]), *args[1:])
+            )
         else:
             handle = module.register_forward_hook(
-                lambda _m, _a, out, v=visit: (v(out[0]), *out[1:]) if isinstance(out, tuple) else v(out)
+                lambda _m, _a, out, v=visit: (
+                    (v(out[0]), *out[1:]) if isinstance(out, tuple) else v(out)
+                )
             )
         with torch.no_grad():
             _, logits = (theirs(torch.tensor([ids])).logits[0, -1] for ids in (CLEAN, CORRUPT))
@@ -172,14 +181,20 @@ def test_the_cone_is_what_a_patch_really_changes():
         for seen in POSITION_SITES:
             for block in range(3):
                 for position in range(len(CLEAN)):
-                    moved = not torch.equal(patched[seen, block][position], own[seen, block][position])
-                    assert moved == (unseen(edit, seen, block, 3, len(CLEAN), position=position) is None)
+                    moved = not torch.equal(
+                        patched[seen, block][position], own[seen, block][position]
+                    )
+                    assert moved == (
+                        unseen(edit, seen, block, 3, len(CLEAN), position=position) is None
+                    )
 
 
 def test_a_changed_model_keeps_its_changes_under_every_patch():
     lm = random_lm(6)
     edits = [Edit("z", 0, heads=[1]), Edit("mlp_out", 1, "mean")]
-    table = patching(lm.edited(*edits), CLEAN, CORRUPT, (7, 8000), sites=["attn_out", "v"], position=5)
+    table = patching(
+        lm.edited(*edits), CLEAN, CORRUPT, (7, 8000), sites=["attn_out", "v"], position=5
+    )
     for row in table.to_dict("records"):
         logit = difference(lm, CORRUPT, [*edits, patch_of(row)], (7, 8000), 5)
         assert row["logit"] == pytest.approx(logit, abs=1e-6)
@@ -193,7 +208,9 @@ def test_a_patch_changes_nothing_before_the_texts_differ(before):
     table = patching(random_lm(6).edited(*before), CLEAN, CORRUPT, (7, 8000))
     same = table[(table["position"] < 2).fillna(False)]
     assert len(same) == 3 * 2 * 2 and (same["effect"] == 0).all()
-    late = (table["block"] == 1) & (table["position"].fillna(6) < 6) & (table["site"] != "resid_pre")
+    late = (
+        (table["block"] == 1) & (table["position"].fillna(6) < 6) & (table["site"] != "resid_pre")
+    )
     assert (table[late]["effect"] == 0).all()  # nothing after it carries it to the last position
     assert (table["effect"].abs() > 0.01).any()
 
@@ -203,7 +220,9 @@ def test_without_a_target_it_is_what_both_texts_say_first(mini):
     his, her = (mini.encode(word)[0] for word in (" his", " her"))
     table = patching(mini, pair.text, pair.other, sites=["z"])
     assert table.equals(patching(mini, pair.text, pair.other, (" his", " her"), sites="z"))
-    assert table.equals(patching(mini, mini.encode(pair.text), pair.other, (his, her), sites=("z", "z")))
+    assert table.equals(
+        patching(mini, mini.encode(pair.text), pair.other, (his, her), sites=("z", "z"))
+    )
     assert [*table] == ["site", "block", "head", "position", "logit", "metric", "effect", "change"]
     assert len(table) == 48 == len(patches_of(mini.config, 4, ["z"]))
 
@@ -212,7 +231,9 @@ def test_at_the_last_position_texts_of_any_length_are_averaged(mini):
     one = ("The man took off", "Here the king loved his")
     other = ("The girl took off", "Here the king loved her")
     sites = ("attn_out", "z", "resid_pre")
-    both = [patching(mini, *pair, sites=sites, estimate=True) for pair in zip(one, other, strict=True)]
+    both = [
+        patching(mini, *pair, sites=sites, estimate=True) for pair in zip(one, other, strict=True)
+    ]
     lasts = [table["position"].fillna(-1).isin([-1, table["position"].max()]) for table in both]
     alone = [table[last].reset_index(drop=True) for table, last in zip(both, lasts, strict=True)]
     table = patching(mini, [*one], [*other], sites=sites, estimate=True, last=True)

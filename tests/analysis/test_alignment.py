@@ -7,7 +7,14 @@ from itertools import combinations
 
 from hypothesis import given, strategies as st
 
-from gptviz.analysis.alignment import Difference, differences, filled, missing, same_place, side_by_side
+from gptviz.analysis.alignment import (
+    Difference,
+    differences,
+    filled,
+    missing,
+    same_place,
+    side_by_side,
+)
 from gptviz.tokenizer import encode, get_encoding
 
 IDS = st.lists(st.integers(0, 3), max_size=7)

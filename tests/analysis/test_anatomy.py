@@ -32,7 +32,10 @@ KNOWN = {
 @st.composite
 def configs(draw):
     heads = draw(st.integers(1, 4))
-    flags = {name: draw(st.booleans()) for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias")}
+    flags = {
+        name: draw(st.booleans())
+        for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias")
+    }
     vocabulary, context, width, layers = (draw(st.integers(1, most)) for most in (70, 30, 6, 4))
     return GPTConfig(vocabulary, context, heads * width, heads, layers, **flags)
 
@@ -119,7 +122,11 @@ def test_tiny_stories(name):
     """The published sizes, but for the 1,792 positions that are not read."""
     ours = HUB_MODELS[name]
     layers = HUB_MODELS[name].config.n_layers
-    sizes = {"hidden_size": ours.config.emb_dim, "num_heads": ours.config.n_heads, "num_layers": layers}
+    sizes = {
+        "hidden_size": ours.config.emb_dim,
+        "num_heads": ours.config.n_heads,
+        "num_layers": layers,
+    }
     alternating = [[["global", "local"], layers // 2]]
     with torch.device("meta"):
         theirs = GPTNeoForCausalLM(GPTNeoConfig(attention_types=alternating, **sizes))
@@ -211,7 +218,9 @@ class Block(nn.Module):
     def __init__(self, emb_dim, num_heads):
         super().__init__()
         self.sa_heads = Attention(emb_dim, num_heads)
-        self.net = nn.Sequential(nn.Linear(emb_dim, 4 * emb_dim), nn.ReLU(), nn.Linear(4 * emb_dim, emb_dim))
+        self.net = nn.Sequential(
+            nn.Linear(emb_dim, 4 * emb_dim), nn.ReLU(), nn.Linear(4 * emb_dim, emb_dim)
+        )
         self.ln1 = nn.LayerNorm(emb_dim)
         self.ln2 = nn.LayerNorm(emb_dim)
 

@@ -23,9 +23,13 @@ def trace(lm):
 def test_the_steps_lead_from_one_to_the_next(lm, trace, block, head):
     """What stands between the pass's own queries and keys, weights and output is the formula."""
     steps = attention.steps(lm, trace, block, head)
-    torch.testing.assert_close(torch.softmax(steps.masked, dim=-1), steps.weights, rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        torch.softmax(steps.masked, dim=-1), steps.weights, rtol=0, atol=1e-5
+    )
     torch.testing.assert_close(steps.weights @ steps.v, steps.z, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(steps.weights, attention.weights(lm, trace, block, head), rtol=0, atol=0)
+    torch.testing.assert_close(
+        steps.weights, attention.weights(lm, trace, block, head), rtol=0, atol=0
+    )
     assert torch.equal(steps.weights, trace["attn", block][head])
     assert torch.equal(steps.weights[-1], attention.last_row(lm, trace, block, head))
     for query, key in ((5, 0), (5, 3), (5, 5), (0, 0), (2, 4)):
@@ -60,25 +64,33 @@ def test_without_the_first_token_rows_sum_to_one_again(lm, trace, head):
 def test_the_mean_of_a_block_is_a_distribution_again(lm, trace):
     mean = attention.weights(lm, trace, 1)
     torch.testing.assert_close(mean.sum(dim=-1), torch.ones(len(mean)))
-    assert mean[4, 2].item() == pytest.approx(sum(trace["attn", 1][h, 4, 2].item() for h in range(4)) / 4)
+    assert mean[4, 2].item() == pytest.approx(
+        sum(trace["attn", 1][h, 4, 2].item() for h in range(4)) / 4
+    )
 
 
 def test_what_heads_write_is_as_long_as_in_the_pass_written_out(lm, trace):
     blocks = by_hand(lm, tuple(token.id for token in trace.tokens))["blocks"]
-    wrote = torch.stack([block["wrote"].norm(dim=-1).mean(dim=-1) for block in blocks]).float()  # (L, H)
+    # (L, H)
+    wrote = torch.stack([block["wrote"].norm(dim=-1).mean(dim=-1) for block in blocks]).float()
     torch.testing.assert_close(attention.mean_writes(trace, lm.model), wrote, rtol=1e-4, atol=0)
 
 
 def test_the_pull_of_the_first_token_is_a_mean_over_the_later_rows(trace):
-    shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in range(2)])  # (n_layers, H)
+    # (n_layers, H)
+    shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in range(2)])
     found = attention.first_token(shares, trace["v", 1][2], 1, 2)
     heads = [trace["attn", b][h] for b in range(2) for h in range(4)]
     means = [sum(attn[1:, 0].tolist()) / (len(trace) - 1) for attn in heads]
     assert (found.mean, found.own) == pytest.approx((sum(means) / 8, means[6]), abs=1e-6)
     assert (found.heads, found.of) == (sum(mean > 0.5 for mean in means), 8)
-    assert found.even == pytest.approx(sum(1 / n for n in range(2, len(trace) + 1)) / (len(trace) - 1))
+    assert found.even == pytest.approx(
+        sum(1 / n for n in range(2, len(trace) + 1)) / (len(trace) - 1)
+    )
     first, *others = (math.hypot(*value) for value in trace["v", 1][2].tolist())
-    assert (found.value_norm, found.other_norms) == pytest.approx((first, sum(others) / len(others)))
+    assert (found.value_norm, found.other_norms) == pytest.approx(
+        (first, sum(others) / len(others))
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from gptviz.analysis.birth import best_head, birth
 INDUCTION = np.array(
     [[[0.05, 0.04], [0.05, 0.06]]] * 2 + [[[0.05, 0.05], [0.3, 0.1]], [[0.1, 0.1], [0.4, 0.6]]]
 )
-PREVIOUS = np.array([[[0.06, 0.05], [0.9, 0.05]], [[0.1, 0.2], [0.9, 0.0]], [[0.1, 0.4], [0.9, 0.0]]] * 2)[:4]
+PREVIOUS = np.array(
+    [[[0.06, 0.05], [0.9, 0.05]], [[0.1, 0.2], [0.9, 0.0]], [[0.1, 0.4], [0.9, 0.0]]] * 2
+)[:4]
 
 
 def test_it_came_between_the_last_point_without_and_the_first_with():
@@ -17,7 +19,10 @@ def test_it_came_between_the_last_point_without_and_the_first_with():
     assert (found.before, found.there) == (1, 3)
     assert (found.head.block, found.head.head, found.head.score) == (1, 1, 0.6)
     # of the earlier block, however much a head of its own block looks back
-    assert (found.previous.block, found.previous.head) == (0, 0) and found.previous.score == PREVIOUS[3, 0, 0]
+    assert (found.previous.block, found.previous.head) == (
+        0,
+        0,
+    ) and found.previous.score == PREVIOUS[3, 0, 0]
     assert found.rise == pytest.approx(PREVIOUS[3, 0, 0] - PREVIOUS[0, 0, 0])
 
 

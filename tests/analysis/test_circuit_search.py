@@ -43,7 +43,9 @@ def everyone(heads):
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
-@pytest.mark.parametrize(("feed_forwards", "position", "target"), [(True, -1, 7), (False, 3, (12, 7))])
+@pytest.mark.parametrize(
+    ("feed_forwards", "position", "target"), [(True, -1, 7), (False, 3, (12, 7))]
+)
 def test_a_batch_is_one_pass_with_edits_after_the_other(baseline, feed_forwards, position, target):
     lm = random_lm(6)
     how = baseline, feed_forwards, position
@@ -58,7 +60,9 @@ def are_brought(lm, target, own, *how):
     alone = partial(by_edits, lm, IDS, target)
     own = set(own)
     brought = [alone(own | {head}, *how) - alone(own - {head}, *how) for head in all_heads(lm)]
-    assert np.allclose(circuit_search.brings(lm, IDS, target, own, *how).ravel(), brought, atol=1e-5)
+    assert np.allclose(
+        circuit_search.brings(lm, IDS, target, own, *how).ravel(), brought, atol=1e-5
+    )
 
 
 def test_a_circuit_with_zeros_is_a_model_without_those_weights():
@@ -73,7 +77,8 @@ def test_a_circuit_with_zeros_is_a_model_without_those_weights():
 
 
 @pytest.mark.parametrize(
-    ("way", "baseline", "within"), [("remove", "mean", 0.5), ("add", "sample", 0.1), ("add", "zero", 1e-9)]
+    ("way", "baseline", "within"),
+    [("remove", "mean", 0.5), ("add", "sample", 0.1), ("add", "zero", 1e-9)],
 )
 def test_each_step_of_a_search_is_the_closest_of_all_that_it_could_take(way, baseline, within):
     lm = random_lm(6)
@@ -83,10 +88,14 @@ def test_each_step_of_a_search_is_the_closest_of_all_that_it_could_take(way, bas
     assert (found.whole, found.empty) == pytest.approx((whole, empty), abs=1e-5)
     stages = found.stages
     assert stages[0] == (tuple(all_heads(lm)) if way == "remove" else ())
-    for before, after, row in zip(stages[:-1], stages[1:], found.steps[1:].itertuples(), strict=True):
+    for before, after, row in zip(
+        stages[:-1], stages[1:], found.steps[1:].itertuples(), strict=True
+    ):
         others = before if way == "remove" else set(all_heads(lm)) - set(before)
         tried = [by_edits(lm, IDS, token, set(before) ^ {head}, baseline) for head in others]
-        assert abs(row.value - whole) == pytest.approx(min(abs(one - whole) for one in tried), abs=1e-5)
+        assert abs(row.value - whole) == pytest.approx(
+            min(abs(one - whole) for one in tried), abs=1e-5
+        )
         assert row.value == pytest.approx(by_edits(lm, IDS, token, after, baseline), abs=1e-5)
         assert set(before) ^ set(after) == {(row.block, row.head)} and row.size == len(after)
     assert found.value == pytest.approx(by_edits(lm, IDS, token, found.heads, baseline), abs=1e-5)
@@ -187,7 +196,9 @@ def test_a_random_order_is_every_head_once(lm):
     steps = circuit_search.in_order(passes, order)
     assert steps["size"].tolist() == list(range(len(order) + 1))
     assert steps["value"].iloc[-1] == pytest.approx(passes.whole, abs=1e-6)
-    assert steps["value"].iloc[3] == pytest.approx(by_edits(lm, IDS, 7, order[:3], "mean"), abs=1e-5)
+    assert steps["value"].iloc[3] == pytest.approx(
+        by_edits(lm, IDS, 7, order[:3], "mean"), abs=1e-5
+    )
 
 
 def test_an_edited_model_has_its_own_circuits():
@@ -197,7 +208,9 @@ def test_an_edited_model_has_its_own_circuits():
     assert passes.whole == pytest.approx(measured(lm.trace(IDS).logits(-1), token), abs=1e-5)
     assert abs(passes.whole - Passes(lm.plain, IDS, token).whole) > 1e-2
     heads = [(0, 1), (1, 0)]
-    assert passes.of([heads])[0] == pytest.approx(by_edits(lm, IDS, token, heads, "sample"), abs=1e-5)
+    assert passes.of([heads])[0] == pytest.approx(
+        by_edits(lm, IDS, token, heads, "sample"), abs=1e-5
+    )
     are_brought(lm, token, all_heads(lm), "sample")
 
 
@@ -208,7 +221,9 @@ def test_it_can_be_stopped_and_leaves_nothing_behind():
     with pytest.raises(Stopped):
         circuit_search.circuit(lm, IDS, 99, progress=told)
     assert told == [(4, 36), (8, 36), (12, 36)]
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in lm.model.modules())
+    assert not any(
+        module._forward_hooks or module._forward_pre_hooks for module in lm.model.modules()
+    )
     assert torch.equal(lm.trace(IDS, keep=[]).logits(-1), before)
 
 
@@ -226,4 +241,6 @@ def test_one_token_one_head_and_bfloat16():
 @given(st.sets(st.sampled_from(HEADS)))
 def test_a_circuit_is_read_as_it_is_written(heads):
     assert circuit_search.parse(circuit_search.written(heads), TINY) == sorted(heads)
-    assert circuit_search.parse(circuit_search.written(heads).replace("+", " "), TINY) == sorted(heads)
+    assert circuit_search.parse(circuit_search.written(heads).replace("+", " "), TINY) == sorted(
+        heads
+    )

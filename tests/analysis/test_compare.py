@@ -28,7 +28,9 @@ def tokens(*pieces):
 
 
 def test_one_text_is_paired_where_both_tokenizers_end_a_token():
-    pairs = align(tokens("Se", "ven", " par", "rots"), tokens("Seven", " ", "parrots"), one_text=True)
+    pairs = align(
+        tokens("Se", "ven", " par", "rots"), tokens("Seven", " ", "parrots"), one_text=True
+    )
     assert pairs.pairs == ((1, 0), (3, 2))
     whole = align(tokens("a", " b"), tokens("a", " b"), one_text=True)
     assert whole.pairs == ((0, 0), (1, 1))
@@ -58,8 +60,14 @@ words = some.lists(some.sampled_from("abcd"), min_size=1, max_size=12)
 def test_pairs_rise_on_both_sides_and_hold_the_common_ends(left, right):
     found = align(tokens(*left), tokens(*right), one_text=False)
     assert len(found) > 0
-    assert all(a < c and b < d for (a, b), (c, d) in zip(found.pairs, found.pairs[1:], strict=False))
-    assert found.pairs[0][0] >= 0 and found.pairs[-1][0] < len(left) and found.pairs[-1][1] < len(right)
+    assert all(
+        a < c and b < d for (a, b), (c, d) in zip(found.pairs, found.pairs[1:], strict=False)
+    )
+    assert (
+        found.pairs[0][0] >= 0
+        and found.pairs[-1][0] < len(left)
+        and found.pairs[-1][1] < len(right)
+    )
     if left[-1] == right[-1]:
         assert found.pairs[-1] == (len(left) - 1, len(right) - 1)
     itself = align(tokens(*left), tokens(*left), one_text=False)
@@ -81,7 +89,9 @@ def test_grouped_rows_are_sums_over_the_tokens_since_the_pair_before(n, data):
     for column, (start, end) in enumerate(itertools.pairwise([-1, *ends])):
         by_hand = weights[:, ends, start + 1 : end + 1].double().sum(dim=-1)
         assert torch.allclose(found[..., column], by_hand, atol=1e-6)
-    assert torch.allclose(found.sum(dim=-1), torch.ones(2, len(ends), dtype=torch.float64), atol=1e-5)
+    assert torch.allclose(
+        found.sum(dim=-1), torch.ones(2, len(ends), dtype=torch.float64), atol=1e-5
+    )
 
 
 def test_heads_apart_is_half_the_sum_of_the_differences(mini):
@@ -89,7 +99,8 @@ def test_heads_apart_is_half_the_sum_of_the_differences(mini):
     right = mini.trace(TEXT, edits=[Edit("z", 1, heads=[2])])
     same = align(left.tokens, right.tokens, one_text=True)
     found = heads_apart(left, right, same)
-    assert found.shape == (6, 8) and found[:2].abs().max() == 0  # nothing before the change is another
+    # nothing before the change is another
+    assert found.shape == (6, 8) and found[:2].abs().max() == 0
     a, b = (trace["attn", 4][3].double().numpy() for trace in (left, right))
     by_hand = np.mean([0.5 * np.abs(a[q] - b[q]).sum() for q in range(1, len(left))])
     assert found[4, 3].item() == pytest.approx(by_hand, abs=1e-7) and by_hand > 0.001
@@ -107,7 +118,9 @@ def test_streams_apart_is_one_less_the_cosine_before_each_block_and_after_the_la
     found = streams_apart(left, right, pairs)
     assert found.shape == (7, len(pairs))
     i, j = pairs.pairs[-1]
-    one, other = (trace["resid_post", 5][at].double().numpy() for trace, at in ((left, i), (right, j)))
+    one, other = (
+        trace["resid_post", 5][at].double().numpy() for trace, at in ((left, i), (right, j))
+    )
     cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
     assert found[6, -1].item() == pytest.approx(1 - cosine)
     itself = streams_apart(left, left, align(left.tokens, left.tokens, one_text=True))
@@ -130,6 +143,8 @@ def test_next_tokens_of_two_vocabularies_are_the_same_where_their_bytes_are(mini
 def test_a_token_that_a_vocabulary_lacks_has_no_numbers_there(mini, untrained):
     lacking = next(i for i in range(40000, 50000) if mini.encode(untrained.decode([i]))[1:])
     right = torch.zeros(50257).index_fill(0, torch.tensor([lacking]), 50.0)
-    found = compare.next_tokens(torch.arange(8192.0), right, mini.tokenizer, untrained.tokenizer, k=1)
+    found = compare.next_tokens(
+        torch.arange(8192.0), right, mini.tokenizer, untrained.tokenizer, k=1
+    )
     (row,) = found[found["right_id"] == lacking].itertuples()
     assert row.left_id is pd.NA and math.isnan(row.left) and row.right == pytest.approx(1)

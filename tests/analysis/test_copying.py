@@ -38,7 +38,9 @@ def test_eigenvalues_are_those_of_the_whole_tables(tied):
         read = norm(embedding, w[f"{block}.norm1.scale"])  # (V, D)
         for h in range(3):
             own = slice(h * d, (h + 1) * d)
-            q, k, v = (read @ w[f"{block}.att.W_{n}.weight"][own].T for n in ("query", "key", "value"))
+            q, k, v = (
+                read @ w[f"{block}.att.W_{n}.weight"][own].T for n in ("query", "key", "value")
+            )
             written = v @ w[f"{block}.att.out_proj.weight"][:, own].T  # (V, D)
             ov = norm(written, w["final_norm.scale"]) @ (out - out.mean(axis=0)).T  # (V, V)
             assert found.loc[(b, h), "ov_copying"] == pytest.approx(sign(ov), abs=1e-6)

@@ -22,7 +22,9 @@ def moved(own, other):
 def test_one_token_is_another_and_so_is_the_answer(mini, text, position):
     ids = mini.encode(text)
     found = counterpart(mini, ids, position)
-    assert mini.encode(found.text) == list(found.ids) and differing(ids, found.ids) == [found.position]
+    assert mini.encode(found.text) == list(found.ids) and differing(ids, found.ids) == [
+        found.position
+    ]
     assert found.ids[found.position] == found.token
     trace = mini.trace(ids)
     assert counterpart(mini, ids, position, own=trace).ids == found.ids
@@ -61,7 +63,9 @@ def test_a_changed_models_own_answers_count(mini):
     changed = mini.edited("z.5.0+3+4+5+7=zero")
     found = counterpart(changed, mini.encode("The man took off"))
     logits = changed.trace(found.ids, keep=[]).logits(-1)
-    assert int(logits.argmax()) != int(changed.trace("The man took off", keep=[]).logits(-1).argmax())
+    assert int(logits.argmax()) != int(
+        changed.trace("The man took off", keep=[]).logits(-1).argmax()
+    )
     assert torch.isfinite(logits).all()
 
 

@@ -57,7 +57,9 @@ def test_similarity_of_positions_is_the_cosine_of_every_pair():
     expected = torch.cosine_similarity(matrix[:, None], matrix[None], dim=-1)
     assert np.allclose(similarity, expected, atol=1e-6)
     assert similarity[4, 4] == 0 and similarity[0, 0] == pytest.approx(1)
-    assert np.allclose(embeddings.position_similarity(matrix, [7, 4]), similarity[[7, 4]], atol=1e-6)
+    assert np.allclose(
+        embeddings.position_similarity(matrix, [7, 4]), similarity[[7, 4]], atol=1e-6
+    )
     for apart in range(9):
         wanted = np.diagonal(similarity, apart).mean()
         assert embeddings.similarity_apart(matrix, apart) == pytest.approx(wanted, abs=1e-6)

@@ -38,7 +38,9 @@ def test_what_the_units_write_is_what_comes_out_of_any_model(lm, ids, data):
     # from the row that norm2 gives to the units, and through the model's own GELU
     given_ = torch.from_numpy(found.given).float()
     assert torch.allclose(
-        F.linear(given_, first.weight, first.bias), torch.from_numpy(found.before).float(), atol=1e-4
+        F.linear(given_, first.weight, first.bias),
+        torch.from_numpy(found.before).float(),
+        atol=1e-4,
     )
     approximate = "tanh" if "tanh" in lm.config.activation else "none"
     gelu = F.gelu(torch.from_numpy(found.before), approximate=approximate)
@@ -64,10 +66,13 @@ def test_nothing_written_is_no_half_and_no_share(lm):
     assert found.half() == 0 and not found.fires.any() and not found.writes.any()
     assert not found.shares.any() and found.bias_share == 0 and found.size == 0
     bias = lm.model.trf_blocks[1].ff.layers[2].bias
-    assert found.difference == pytest.approx(bias.abs().max().item())  # an edited pass need not add up
+    # an edited pass need not add up
+    assert found.difference == pytest.approx(bias.abs().max().item())
 
 
-@pytest.mark.parametrize("changes", [{}, {"tie_embeddings": True}, {"norm_bias": False, "n_layers": 1}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"tie_embeddings": True}, {"norm_bias": False, "n_layers": 1}]
+)
 def test_a_reading_is_the_direct_effect_with_the_norm_frozen(changes):
     """On every token's logit minus the mean of all; and what the reader of each token says."""
     lm = random_lm(3, **changes)
@@ -79,7 +84,9 @@ def test_a_reading_is_the_direct_effect_with_the_norm_frozen(changes):
     found = readings(lm, t, 0, units_, times, 4, position)
     columns = model.trf_blocks[0].ff.layers[2].weight.detach()[:, units_].double()  # (D, 2)
     read = frozen(model.final_norm, t["resid_post", lm.config.n_layers - 1][position])
-    given = read(columns.T * torch.tensor(times)[:, None]) @ model.out_head.weight.detach().double().T
+    given = (
+        read(columns.T * torch.tensor(times)[:, None]) @ model.out_head.weight.detach().double().T
+    )
     for i, effect in enumerate(given - given.mean(dim=-1, keepdim=True)):  # (V,) each
         reading = found[i]
         assert [token for token, _ in reading.raises] == effect.topk(4).indices.tolist()
@@ -100,7 +107,9 @@ def test_the_curve_is_torchs(name):
     assert found.x[0] == -9 and found.x[-1] == 12 and (np.diff(found.x) > 0).all()
     assert ((found.x > -4) & (found.x < 4)).sum() > 190
     x = torch.from_numpy(found.x)
-    assert np.allclose(found.y, F.gelu(x, approximate="tanh" if name == "gelu_tanh" else "none"), atol=1e-6)
+    assert np.allclose(
+        found.y, F.gelu(x, approximate="tanh" if name == "gelu_tanh" else "none"), atol=1e-6
+    )
     assert found.tanh == (name == "gelu_tanh")
 
 
@@ -109,7 +118,8 @@ def test_the_books_gelu_is_x_times_about_the_normal_distribution(x):
     """The formula as printed, torch's tanh kernel, and the exact one, which they are near to."""
     value = torch.tensor(x, dtype=torch.float64)
     book = GELU().formula(value).item()
-    assert book == pytest.approx(F.gelu(value, approximate="tanh").item(), abs=1e-6)  # a float32 constant
+    # a float32 constant
+    assert book == pytest.approx(F.gelu(value, approximate="tanh").item(), abs=1e-6)
     assert book == pytest.approx(x * (1 + math.erf(x / math.sqrt(2))) / 2, abs=6e-4)
     assert book >= -0.1701 and abs(book - max(x, 0)) <= 0.1701  # nowhere far from ReLU
 
@@ -126,7 +136,9 @@ def test_peaks_are_those_of_every_token_but_the_first(lm):
         assert np.array_equal(numbers.excites(lm, t, b, 9), act[:, 9])
         for unit in (0, 9, 127):
             later = act[1:, unit]
-            assert peaks.value[unit] == later.max() and act[peaks.position[unit], unit] == later.max()
+            assert (
+                peaks.value[unit] == later.max() and act[peaks.position[unit], unit] == later.max()
+            )
             assert peaks.position[unit] > 0 and peaks.fired[unit] == (later > 0).sum()
     relu = F.relu(torch.tensor([[9.0], [-3.0], [2.0], [-10.0]]))
     assert numbers.peaks_of(relu).fired.tolist() == [1]  # 0 is no firing
@@ -145,5 +157,7 @@ def test_windows_are_the_sample_in_pieces(mini):
         assert mini.decode([i for ids in own for i in ids]) == passage.text
         assert all(len(ids) == WINDOW for ids in own[:-1])
     few, again = windows(mini.encode, 2)
-    assert len(few) == MOST_WINDOWS and again == tokens and {len(window.ids) for window in few} == {2}
+    assert (
+        len(few) == MOST_WINDOWS and again == tokens and {len(window.ids) for window in few} == {2}
+    )
     assert windows(lambda text: [1], 8) == ([], 5)  # nothing stands before a single token

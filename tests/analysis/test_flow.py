@@ -7,7 +7,13 @@ from hypothesis import given, settings, strategies as st
 
 from gptviz import Edit
 from gptviz.analysis import flow
-from gptviz.analysis.flow import contribution_graph, into_attention, into_feed_forward, rollout, token_flow
+from gptviz.analysis.flow import (
+    contribution_graph,
+    into_attention,
+    into_feed_forward,
+    rollout,
+    token_flow,
+)
 from tests.analysis.written_out import IDS, SHAPES
 from tests.conftest import TEXTS, models, random_lm
 
@@ -68,9 +74,13 @@ def test_shares_sum_to_one(lm, ids, data):
         assert torch.allclose(adds + stays, torch.ones(len(ids)), atol=1e-5)
     shares, followed = token_flow(lm, trace, position)
     assert followed == 1 and shares.shape == (layers + 1, position + 1)
-    assert (shares >= 0).all() and torch.allclose(shares.sum(dim=1), torch.ones(layers + 1), atol=1e-5)
+    assert (shares >= 0).all() and torch.allclose(
+        shares.sum(dim=1), torch.ones(layers + 1), atol=1e-5
+    )
     rolled = rollout(lm, trace, position)
-    assert (rolled >= 0).all() and torch.allclose(rolled.sum(dim=1), torch.ones(layers + 1), atol=1e-5)
+    assert (rolled >= 0).all() and torch.allclose(
+        rolled.sum(dim=1), torch.ones(layers + 1), atol=1e-5
+    )
 
 
 def test_the_flow_is_the_product_of_the_contributions():
@@ -84,7 +94,9 @@ def test_the_flow_is_the_product_of_the_contributions():
         product = product @ (attention.sum(dim=1) + torch.diag(stays))
         rows.append(product[position])
     got, _ = token_flow(lm, trace, position)
-    torch.testing.assert_close(got, torch.stack(rows[::-1])[:, : position + 1], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        got, torch.stack(rows[::-1])[:, : position + 1], rtol=1e-3, atol=1e-4
+    )
 
 
 def test_a_long_texts_smallest_shares_stay_where_they_are():
@@ -94,7 +106,8 @@ def test_a_long_texts_smallest_shares_stay_where_they_are():
     some, followed = token_flow(lm, trace, most=20)
     assert all_of_it == 1 and 0.5 < followed < 1
     assert torch.allclose(some.sum(dim=1), torch.ones(4), atol=1e-5)
-    torch.testing.assert_close(some[2:], whole[2:])  # one token, then all that it reached: a row of each
+    # one token, then all that it reached: a row of each
+    torch.testing.assert_close(some[2:], whole[2:])
     assert 0 < (some[0] - whole[0]).abs().sum() < 2 * 2 * (1 - followed)
 
 
@@ -113,7 +126,9 @@ def literal_graph(lm, trace, position, threshold, renormalize=False):
         attention, stays, (adds, shortcut) = all_at_once(lm, trace, block)
         if renormalize:
             attention, stays = scaled(attention, stays, threshold)
-            adds, shortcut = (part.squeeze(-1) for part in scaled(adds[:, None], shortcut, threshold))
+            adds, shortcut = (
+                part.squeeze(-1) for part in scaled(adds[:, None], shortcut, threshold)
+            )
         for target in range(len(trace)):
             for source in range(target + 1):
                 of_source = attention[target, :, source].sum() + stays[target] * (source == target)

@@ -72,6 +72,8 @@ def test_on_two_equal_halves_a_score_by_itself_is_that_of_the_role(period, seed)
 
 
 def test_a_head_looks_alike_at_all_keys_of_a_set():
-    attn = torch.tensor([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
+    attn = torch.tensor(
+        [[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]]
+    )
     found = head_formulas.shares(attn, head_formulas.same_before([4, 4, 4, 5])[..., None])
     assert found.item() == pytest.approx((0.5 + 0.5) / 2)  # query 1 at 0; query 2 at 0 and 1

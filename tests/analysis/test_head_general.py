@@ -39,7 +39,10 @@ def test_what_ships_with_the_bundled_model_is_what_is_measured(mini, found):
     assert ships is not None and ships.key == found.key
     pd.testing.assert_frame_equal(ships.table, found.table, check_dtype=False, rtol=1e-4, atol=1e-5)
     assert (ships.sequences, ships.windows) == (found.sequences, found.windows)
-    assert known_general(load("mini-untrained")) is None and known_general(mini.edited("z.0.0=zero")) is None
+    assert (
+        known_general(load("mini-untrained")) is None
+        and known_general(mini.edited("z.0.0=zero")) is None
+    )
 
 
 def test_every_measure_is_a_column_within_its_scale(found):
@@ -81,13 +84,16 @@ def test_a_small_models_numbers_by_hand(monkeypatch):
                 attn = lm.trace(window.ids)["attn", b][h].double()
                 at = torch.arange(len(window.ids))
                 cells += attn.diagonal(-1).tolist()
-                entropies += [-sum(a * math.log(a) for a in weights if a) for weights in attn[1:].tolist()]
+                entropies += [
+                    -sum(a * math.log(a) for a in weights if a) for weights in attn[1:].tolist()
+                ]
                 far += (attn * (at[:, None] - at))[1:, 1:].sum().item()
                 mass += attn[1:, 1:].sum().item()
             assert row["previous"] == pytest.approx(np.mean(cells), abs=1e-6)
             assert row["entropy"] == pytest.approx(np.mean(entropies), abs=1e-5)
             assert row["distance"] == pytest.approx(far / mass, abs=1e-4)
-            cells = (0, 4, 2), (0, 5, 3), (0, 6, 4), (1, 3, 1), (1, 4, 2), (1, 5, 3)  # to what came next
+            # to what came next
+            cells = (0, 4, 2), (0, 5, 3), (0, 6, 4), (1, 3, 1), (1, 4, 2), (1, 5, 3)
             looked = [lm.trace(random[i])["attn", b][h, q, k].item() for i, q, k in cells]
             assert row["induction"] == pytest.approx(np.mean(looked), abs=1e-6)
             w = lm.model.trf_blocks[b].att.out_proj.weight[:, h * 16 : (h + 1) * 16].detach()
@@ -108,12 +114,22 @@ def test_heads_that_rest_on_the_sample_are_named_for_what_they_do_where_they_can
             made[..., [4, 5, 6], [2, 3, 4]] = found
         return made
 
-    edits = [Edit("attn", 1, partial(pattern, found=found), [h]) for h, found in enumerate((0.8, 0.4))]
+    edits = [
+        Edit("attn", 1, partial(pattern, found=found), [h]) for h, found in enumerate((0.8, 0.4))
+    ]
     found = general(random_lm(6, context_length=12, n_heads=2).edited(*edits), disk=False)
     works, rests = (found.row(1, h) for h in (0, 1))
-    assert works["role"] == "induction" and works["first"] == 1 and works["share_of_rest"] == pytest.approx(1)
+    assert (
+        works["role"] == "induction"
+        and works["first"] == 1
+        and works["share_of_rest"] == pytest.approx(1)
+    )
     assert works["share"] == pytest.approx(0.8) and works["rest"] == pytest.approx(0.2)
-    assert rests["role"] == "first" and rests["share"] == 1 and rests["induction"] == pytest.approx(0.4)
+    assert (
+        rests["role"] == "first"
+        and rests["share"] == 1
+        and rests["induction"] == pytest.approx(0.4)
+    )
 
 
 def test_progress_comes_between_passes_and_may_stop_it():

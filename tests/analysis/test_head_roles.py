@@ -36,12 +36,17 @@ def random_attention(n_tokens, heads=3):
 
 
 def tokens(ids):
-    return [Token(i, number, f" word{number}", f" word{number}".encode()) for i, number in enumerate(ids)]
+    return [
+        Token(i, number, f" word{number}", f" word{number}".encode())
+        for i, number in enumerate(ids)
+    ]
 
 
 def spelled(raws):
     """Tokens that are the same where their bytes are."""
-    return [Token(i, raws.index(raw), raw.decode("utf-8", "replace"), raw) for i, raw in enumerate(raws)]
+    return [
+        Token(i, raws.index(raw), raw.decode("utf-8", "replace"), raw) for i, raw in enumerate(raws)
+    ]
 
 
 def block_roles(attn, text):
@@ -60,7 +65,8 @@ REPEATED = [5, 6, 7, 8, 5, 6, 7, 8]
         ([0, 0, 0, 0, 0, 0, 0, 0], DIFFERENT, "first", range(1, 8)),
         ([0, 1, 2, 3, 4, 5, 6, 7], DIFFERENT, "itself", range(1, 8)),
         ([0, 0, 0, 0, 1, 2, 3, 4], REPEATED, "induction", range(4, 8)),
-        ([0, 0, 0, 0, 0, 1, 2, 3], REPEATED, "copies", range(5, 8)),  # the copy of 4 is the first token
+        # the copy of 4 is the first token
+        ([0, 0, 0, 0, 0, 1, 2, 3], REPEATED, "copies", range(5, 8)),
         ([0, 1, 1, 1, 1, 1, 1, 1], DIFFERENT, "favourite", range(2, 8)),
         ([0, 0, 0, 1, 1, 2, 2, 3], DIFFERENT, "nearby", range(2, 8)),
         ([0, 0, 0, 0, 0, 0, 0, 0], REPEATED, "first", range(1, 8)),
@@ -78,9 +84,14 @@ def test_a_head_that_does_one_thing_is_named_for_it(keys, ids, expected, rows):
     # what is left on token 0 is taken off first: with 0.4 of each row there it still has its habit
     some = block_roles(blended(looking_at(keys), 0.4), tokens(ids))[0]
     assert some.kind == expected and some.share_of_rest == pytest.approx(role.share_of_rest)
-    assert some.share == pytest.approx(some.share_of_rest * (1 - some.rest))  # still of the whole matrix
+    # still of the whole matrix
+    assert some.share == pytest.approx(some.share_of_rest * (1 - some.rest))
     most = block_roles(blended(looking_at(keys), 0.7), tokens(ids))[0]
-    assert most.kind == "first" and most.share == pytest.approx(most.shares["first"]) and most.rest == 0
+    assert (
+        most.kind == "first"
+        and most.share == pytest.approx(most.shares["first"])
+        and most.rest == 0
+    )
 
 
 def test_an_even_head_is_even():
@@ -100,11 +111,18 @@ def test_a_text_of_one_token_again_and_again_tells_nothing_of_induction():
 
 def test_a_head_whose_weights_a_change_sets_to_zero_looks_at_nothing():
     role = block_roles(0 * even(8), tokens(DIFFERENT))[0]
-    assert (role.kind, role.share, role.rest) == ("nothing", None, 0) and len(role.rows["nothing"]) == 7
+    assert (role.kind, role.share, role.rest) == ("nothing", None, 0) and len(
+        role.rows["nothing"]
+    ) == 7
 
 
 def test_a_head_between_roles_is_mixed():
-    heads = (looking_at([0, 0, 1, 2, 3, 4, 5, 6]), looking_at(list(range(8))), looking_at([0] * 8), even(8))
+    heads = (
+        looking_at([0, 0, 1, 2, 3, 4, 5, 6]),
+        looking_at(list(range(8))),
+        looking_at([0] * 8),
+        even(8),
+    )
     attn = sum(heads) / 4
     role = block_roles(attn, tokens(DIFFERENT))[0]
     assert role.kind == "mixed" and role.share is None and role.share_of_rest is None
@@ -117,7 +135,8 @@ def test_a_head_between_roles_is_mixed():
 
 
 def test_a_head_that_rests_on_most_tokens_is_named_for_what_it_does_where_it_can():
-    ids = [*range(20, 29), 5, 6, 7, 5, 6, 7]  # the last three come a second time, after twelve others
+    # the last three come a second time, after twelve others
+    ids = [*range(20, 29), 5, 6, 7, 5, 6, 7]
     works = looking_at([0] * 12 + [10, 11, 12])
     role = block_roles(works, tokens(ids))[0]
     assert role.kind == "induction" and role.rows["induction"] == (12, 13, 14)
@@ -133,27 +152,37 @@ def test_rows_are_not_scaled_up_one_by_one():
     attn[:, 5:] = looking_at([0, 0, 1, 2, 3, 4, 5, 6])[:, 5:]
     role = block_roles(attn, tokens(DIFFERENT))[0]
     assert role.shares["first"] == pytest.approx(4 * 0.99 / 7) and role.kind == "first"
-    attn[:, 4:] = looking_at([0, 0, 1, 2, 3, 4, 5, 6])[:, 4:]  # one more works: less than half is left there
+    # one more works: less than half is left there
+    attn[:, 4:] = looking_at([0, 0, 1, 2, 3, 4, 5, 6])[:, 4:]
     role = block_roles(attn, tokens(DIFFERENT))[0]
-    assert role.kind == "previous" and role.share == pytest.approx((4 + 0.99) / 7)  # token 0 is before 1
+    # token 0 is before 1
+    assert role.kind == "previous" and role.share == pytest.approx((4 + 0.99) / 7)
     assert role.rest == pytest.approx(2 * 0.99 / 7)
     assert role.share_of_rest == pytest.approx(4.99 / (7 - 1.98))
 
 
 @settings(deadline=None, max_examples=25)
 @given(
-    ids=st.lists(st.integers(0, 4), min_size=4, max_size=14), seed=st.integers(0, 99), sink=st.floats(0, 0.4)
+    ids=st.lists(st.integers(0, 4), min_size=4, max_size=14),
+    seed=st.integers(0, 99),
+    sink=st.floats(0, 0.4),
 )
 def test_more_of_every_row_on_token_0_changes_no_share_of_the_rest(ids, seed, sink):
     torch.manual_seed(seed)
     attn = random_attention(len(ids)).double()
     targets = HeadScores.of(tokens(ids)).targets
-    before, after = (block_scores(one, targets.keys)[0].tolist() for one in (attn, blended(attn, sink)))
+    before, after = (
+        block_scores(one, targets.keys)[0].tolist() for one in (attn, blended(attn, sink))
+    )
     for i, name in enumerate(SHARES):
-        if name in ("first", "previous") or np.isnan(before[i]):  # token 0 is the token before token 1
+        # token 0 is the token before token 1
+        if name in ("first", "previous") or np.isnan(before[i]):
             continue
-        own, left = zip(*((scores[i], 1 - scores[RESTS + i]) for scores in (before, after)), strict=True)
-        assert own[0] * left[1] == pytest.approx(own[1] * left[0], abs=1e-6), name  # own / left is the same
+        own, left = zip(
+            *((scores[i], 1 - scores[RESTS + i]) for scores in (before, after)), strict=True
+        )
+        # own / left is the same
+        assert own[0] * left[1] == pytest.approx(own[1] * left[0], abs=1e-6), name
         if after[RESTS + i] <= REST:
             lifts = [lifts_of(scores, targets.even.tolist())[name] for scores in (before, after)]
             assert lifts[0] == pytest.approx(lifts[1], abs=1e-5)
@@ -243,8 +272,12 @@ def test_scores_taken_during_the_pass_are_those_of_the_kept_weights(lm):
     trace = lm.trace(text)
     measure = HeadScores.of(trace.tokens)
     assert measure == HeadScores.of(lm.trace(text, keep=()).tokens)
-    scores = lm.trace(text, keep=(), reduce=[Reduction("scores", "attn", measure)]).reduced("scores")
-    kept = [block_scores(trace["attn", block], measure.targets.keys) for block in range(len(scores))]
+    scores = lm.trace(text, keep=(), reduce=[Reduction("scores", "attn", measure)]).reduced(
+        "scores"
+    )
+    kept = [
+        block_scores(trace["attn", block], measure.targets.keys) for block in range(len(scores))
+    ]
     torch.testing.assert_close(list(scores), kept, equal_nan=True)
     assert roles_of(scores, measure.targets) == roles(trace)
 
@@ -254,7 +287,10 @@ def test_a_long_text_is_measured_some_rows_at_a_time():
     attn = random_attention(300)
     text = tokens([i % 70 for i in range(300)])
     keys = HeadScores.of(text).targets.keys
-    shares = [(attn[:, 1:] * keys[1:, :, i]).sum(-1).sum(-1) / keys[:, :, i].any(1).sum() for i in range(5)]
+    shares = [
+        (attn[:, 1:] * keys[1:, :, i]).sum(-1).sum(-1) / keys[:, :, i].any(1).sum()
+        for i in range(5)
+    ]
     torch.testing.assert_close(block_scores(attn, keys)[:, :5], torch.stack(shares, dim=-1))
 
 

@@ -55,7 +55,10 @@ def test_the_bundled_models_known_heads_keep_their_labels(put_to_trial):
         assert own["repeated_rise"][baseline] > 5 * abs(own["unrepeated_rise"][baseline])
     assert found.repeated < 0.5 < 3 < found.unrepeated and (found.passages, found.tokens) == (5, 39)
     previous = put_to_trial(4, 3, "previous")
-    assert previous.verdict == "holds" and previous.own["rise"]["label"] < 0.1 * previous.own["rise"]["zero"]
+    assert (
+        previous.verdict == "holds"
+        and previous.own["rise"]["label"] < 0.1 * previous.own["rise"]["zero"]
+    )
 
 
 @pytest.mark.usefixtures("few")
@@ -68,7 +71,8 @@ def test_a_wrong_label_is_not_shown_or_withdrawn(put_to_trial):
         assert other.verdict == "withdrawn"
         own = other.own
         assert own[other.looked_by]["label"] > 0.5 * own[other.looked_by]["even"] > 0
-    for baseline in ("zero", "sample"):  # induction heads read what it writes: missed on repeats as they are
+    # induction heads read what it writes: missed on repeats as they are
+    for baseline in ("zero", "sample"):
         assert own["extra"][baseline] > 3 * own["extra_se"][baseline]
 
 
@@ -116,11 +120,17 @@ def test_every_number_of_a_trial_by_whole_passes(lm, standing, monkeypatch):
     pairs = passages_of(lm)
     n = len(pairs[0][0]) // 2
     heads = [2, *others(4, 1, 2)]
-    changes = [(h, baseline) for baseline in ("zero", "sample") for h in heads] + [(2, "even"), (2, "label")]
+    changes = [(h, baseline) for baseline in ("zero", "sample") for h in heads] + [
+        (2, "even"),
+        (2, "label"),
+    ]
     assert [*zip(found.table["head"], found.table["change"], strict=True)] == changes
 
     def loss(text, *edits):
-        logits = lm.trace(text, keep=["final"], edits=edits)["final"] @ lm.model.out_head.weight.detach().T
+        logits = (
+            lm.trace(text, keep=["final"], edits=edits)["final"]
+            @ lm.model.out_head.weight.detach().T
+        )
         return F.cross_entropy(logits[n:-1], torch.tensor(text[n + 1 :])).item()
 
     own = np.array([[loss(text) for text in pair] for pair in pairs])
@@ -133,15 +143,23 @@ def test_every_number_of_a_trial_by_whole_passes(lm, standing, monkeypatch):
             return nearby(text, head, everywhere=change == "even")
 
         each = np.array([[loss(text, edit(text)) for text in pair] for pair in pairs]) - own
-        rises = {"repeated_rise": each[:, 0], "unrepeated_rise": each[:, 1], "rise": each.mean(axis=1)}
+        rises = {
+            "repeated_rise": each[:, 0],
+            "unrepeated_rise": each[:, 1],
+            "rise": each.mean(axis=1),
+        }
         for name, values in (rises | {"extra": each[:, 0] - each[:, 1]}).items():
             assert getattr(row, name) == pytest.approx(values.mean(), abs=1e-5)
-            assert getattr(row, f"{name}_se") == pytest.approx(np.std(values, ddof=1) / 5**0.5, abs=1e-5)
+            assert getattr(row, f"{name}_se") == pytest.approx(
+                np.std(values, ddof=1) / 5**0.5, abs=1e-5
+            )
 
 
 def are_the_same(one, other):
     assert (one.verdict, one.reasons) == (other.verdict, other.reasons)
-    assert [one.repeated, one.unrepeated] == pytest.approx([other.repeated, other.unrepeated], abs=1e-5)
+    assert [one.repeated, one.unrepeated] == pytest.approx(
+        [other.repeated, other.unrepeated], abs=1e-5
+    )
     pd.testing.assert_frame_equal(one.table, other.table, check_dtype=False, rtol=0, atol=1e-5)
 
 
@@ -167,7 +185,9 @@ def test_passages_differ_only_in_what_stood_before(mini):
         n = len(repeated) // 2
         assert len(unrepeated) == len(repeated) == 2 * n
         assert repeated[:n] == repeated[n:] == unrepeated[n:] != unrepeated[:n]
-    assert {len(text) for pair in passages_of(random_lm(context_length=16)) for text in pair} == {16}
+    assert {len(text) for pair in passages_of(random_lm(context_length=16)) for text in pair} == {
+        16
+    }
 
 
 @pytest.mark.usefixtures("few")

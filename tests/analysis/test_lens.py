@@ -32,7 +32,10 @@ def test_the_last_row_is_the_models_output_to_the_bit_and_each_row_the_formula(l
     lm.model.to(torch.bfloat16 if half else torch.float32)
     t = lm.trace(ids, keep=lens.KEEP)
     found = logit_lens(t, lm.model, position)
-    assert found.shape == (1 + 2 * lm.config.n_layers, lm.config.vocab_size) and found.dtype == torch.float32
+    assert (
+        found.shape == (1 + 2 * lm.config.n_layers, lm.config.vocab_size)
+        and found.dtype == torch.float32
+    )
     assert torch.equal(found[-1], t.logits(position))
     with torch.no_grad():
         stream = torch.stack([t[key][position] for key in lens.row_keys(lm.config)])
@@ -80,20 +83,27 @@ def test_cells_are_the_whole_a_part_at_a_time(lm, half, ids, k, data):
     t = lm.trace(ids, keep=lens.KEEP)
     border = data.draw(st.integers(1, len(ids)))
     parts = [
-        lens.cells(lm, t, start, stop, k) for start, stop in ((0, border), (border, len(ids))) if start < stop
+        lens.cells(lm, t, start, stop, k)
+        for start, stop in ((0, border), (border, len(ids)))
+        if start < stop
     ]
     many = [data.draw(st.integers(0, lm.config.vocab_size - 1)) for _ in range(3)]
     whole = {
         field: np.concatenate([getattr(part, field) for part in parts], axis=1)
         for field in ("ids", "probabilities", "entropy", "kl")
     }
-    assert {values.shape[:2] for values in whole.values()} == {(1 + 2 * lm.config.n_layers, len(ids))}
+    assert {values.shape[:2] for values in whole.values()} == {
+        (1 + 2 * lm.config.n_layers, len(ids))
+    }
     for position in range(len(ids)):
         logits = logit_lens(t, lm.model, position)
         one = torch.distributions.Categorical(logits=logits.double())
         last = torch.distributions.Categorical(logits=logits[-1:].double().expand_as(logits))
         most = one.probs.sort(dim=-1, descending=True).values[:, :k]
-        bits = one.entropy() / math.log(2), torch.distributions.kl_divergence(last, one) / math.log(2)
+        bits = (
+            one.entropy() / math.log(2),
+            torch.distributions.kl_divergence(last, one) / math.log(2),
+        )
         for field, expected in zip(("probabilities", "entropy", "kl"), (most, *bits), strict=True):
             assert np.allclose(whole[field][:, position], expected, rtol=loose(lm), atol=loose(lm))
         # equal logits may change places where a kernel rounds otherwise
@@ -102,8 +112,11 @@ def test_cells_are_the_whole_a_part_at_a_time(lm, half, ids, k, data):
     ranks = lens.followed_cells(lm, t, 0, len(ids), many)
     for position in range(len(ids)):
         alone = lens.followed(logit_lens(t, lm.model, position), many)
-        assert np.allclose(ranks.probabilities[:, position], alone.probabilities, rtol=loose(lm), atol=1e-6)
-        if lm.dtype == "float32":  # two equal logits in 8,192 random ones: a rank may change by a place
+        assert np.allclose(
+            ranks.probabilities[:, position], alone.probabilities, rtol=loose(lm), atol=1e-6
+        )
+        # two equal logits in 8,192 random ones: a rank may change by a place
+        if lm.dtype == "float32":
             assert np.abs(ranks.ranks[:, position] - alone.ranks).max() <= 2
 
 
@@ -146,7 +159,8 @@ def test_never_all_rows_at_once(lm, monkeypatch):
     sizes = []
     linear = torch.nn.functional.linear
     monkeypatch.setattr(kernels, "linear", lambda x, w: (sizes.append(len(x)), linear(x, w))[1])
-    monkeypatch.setattr("gptviz.analysis.lens.AT_ONCE", 0)  # as of a long text, or a large vocabulary
+    # as of a long text, or a large vocabulary
+    monkeypatch.setattr("gptviz.analysis.lens.AT_ONCE", 0)
     lens.cells(lm, lm.trace(TEXT, keep=lens.KEEP), 2, 6)
     assert sizes == [4] * (2 + 2 * lm.config.n_layers)  # the last row's comes first, and again
 

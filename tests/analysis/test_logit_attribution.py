@@ -45,7 +45,9 @@ def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(lm, ids, to
     assert not found[..., position % len(ids) + 1 :].any()
     close(0, np.abs(found.sum(-1).flatten().numpy() - of_heads["contribution"]).max(), scale)
     counts = table["part"].value_counts()
-    assert counts.get("attention bias", 0) == layers * linear and counts.get("final shift", 0) == norm
+    assert (
+        counts.get("attention bias", 0) == layers * linear and counts.get("final shift", 0) == norm
+    )
     assert counts["feed-forward"] == layers and "edit" not in counts and "rounding" not in counts
     with torch.no_grad():
         wanted = above(lm.model.double()(torch.tensor([ids]))[0, position], *tokens).item()
@@ -75,7 +77,8 @@ def test_what_raises_all_logits_alike_supports_none(tied):
         seen.append(np.concatenate([np.asarray(table, dtype=float) for table in tables]))
         with torch.no_grad():
             rows = lm.model.out_head.weight + shift
-        lm.model.out_head.weight = torch.nn.Parameter(rows)  # not tok_emb's any more: the pass is the same
+        # not tok_emb's any more: the pass is the same
+        lm.model.out_head.weight = torch.nn.Parameter(rows)
     assert np.allclose(*seen, atol=5e-4, rtol=1e-4) and len(seen[0]) > 8000
 
 
@@ -122,11 +125,14 @@ def test_source_tokens_are_a_times_v_times_the_heads_output_matrix():
     read = frozen(lm.model.final_norm, blocks[-1]["post"][position])
     for b, block in enumerate(blocks):
         attention = block["weights"][:, position]  # (H, T)
-        wanted = above(read(attention[..., None] * block["brings"]) @ w["out_head.weight"].T, token)  # (H, T)
+        # (H, T)
+        wanted = above(read(attention[..., None] * block["brings"]) @ w["out_head.weight"].T, token)
         assert np.allclose(found[b], wanted, atol=1e-4)
         att = f"trf_blocks.{b}.att"
         through = w[f"{att}.out_proj.weight"].unflatten(1, (heads, -1))  # (D, H, d)
-        biases = torch.einsum("ehd,hd->he", through, w[f"{att}.W_value.bias"].unflatten(0, (heads, -1)))
+        biases = torch.einsum(
+            "ehd,hd->he", through, w[f"{att}.W_value.bias"].unflatten(0, (heads, -1))
+        )
         own = heads_read(lm, trace, b, token, None, position)
         assert np.allclose(own.anyway, above(read(biases) @ w["out_head.weight"].T, token))
         assert np.allclose(own.given, wanted[:, : position + 1], atol=1e-4)
@@ -178,7 +184,9 @@ def test_a_head_that_was_replaced_has_no_sources():
     mean = source_tokens(lm.trace(IDS, edits=[Edit("z", 1, "mean", heads=[2])]), lm.model, 7)
     assert mean[1, 2].isnan().all() and mean[1, [0, 1, 3]].isfinite().all()
     halved = lm.trace(IDS, edits=["z.1.2=x0.5", "z.1.2@-1=x-3", "z.1.1@0=x7"])
-    of_heads = attribution(halved, lm.model, 7).query("part == 'head' and block == 1")["contribution"]
+    of_heads = attribution(halved, lm.model, 7).query("part == 'head' and block == 1")[
+        "contribution"
+    ]
     given = source_tokens(halved, lm.model, 7)[1]
     assert np.allclose(given.sum(-1), of_heads, atol=1e-4)
     smaller = spread(lm.trace(IDS), lm.model) / spread(halved, lm.model)
@@ -205,7 +213,8 @@ def test_bfloat16_has_its_rounding_as_a_part():
     trace = lm.trace(DEFAULT_TEXT)
     table = attribution(trace, lm.model, 2958)
     assert total(table) == pytest.approx(logit(trace, 2958), abs=1e-4)
-    assert abs(table.loc[table["part"] == "rounding", "contribution"].item()) < 0.15  # of a logit of 12
+    # of a logit of 12
+    assert abs(table.loc[table["part"] == "rounding", "contribution"].item()) < 0.15
     heads = table.loc[table["part"] == "head", "contribution"].to_numpy()
     assert np.allclose(source_tokens(trace, lm.model, 2958).sum(-1).flatten(), heads, atol=0.01)
 

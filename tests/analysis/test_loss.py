@@ -20,12 +20,15 @@ def test_the_slides_example():
     every = loss.loss_steps(logits.expand(5, 5), torch.arange(5))
     assert every.loss.tolist() == pytest.approx(loss.SLIDE_LOSSES, abs=1.01e-4)
     found = loss.loss_steps(logits, torch.tensor([loss.SLIDE_TARGET]))
-    assert found.cross_entropy == pytest.approx(1.4411031007766724, abs=5e-5)  # from logits of four digits
+    # from logits of four digits
+    assert found.cross_entropy == pytest.approx(1.4411031007766724, abs=5e-5)
     assert found.probability[0] == pytest.approx(0.2367, abs=5e-5)
 
 
 @settings(max_examples=30)
-@given(st.integers(1, 5), st.integers(1, 9), st.integers(0, 1000), st.sampled_from([0.1, 1.0, 30.0]))
+@given(
+    st.integers(1, 5), st.integers(1, 9), st.integers(0, 1000), st.sampled_from([0.1, 1.0, 30.0])
+)
 def test_it_is_torch_s_cross_entropy(n, size, seed, spread):
     drawing = torch.Generator().manual_seed(seed)
     logits = spread * torch.randn(n, size, generator=drawing)
@@ -49,12 +52,16 @@ def test_it_is_transformers_own_loss_with_labels():
 
 
 def test_without_a_target_there_is_no_loss():
-    assert math.isnan(loss.loss_steps(torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)).cross_entropy)
+    assert math.isnan(
+        loss.loss_steps(torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)).cross_entropy
+    )
 
 
 def test_what_is_no_target_is_refused():
     for wrong in (-1, 4):
-        with pytest.raises(ValueError, match=f"^{wrong} is no id of a vocabulary of 4.*ids are 0 to 3$"):
+        with pytest.raises(
+            ValueError, match=f"^{wrong} is no id of a vocabulary of 4.*ids are 0 to 3$"
+        ):
             loss.loss_steps(torch.zeros(2, 4), torch.tensor([0, wrong]))
 
 

@@ -66,7 +66,9 @@ def lines_of(lm, place, found, position):
         weight = b["weights"][place.head, place.query, place.key]
         return [*lines, e[place.key], e.sum(), weight, v, weight * v]
     if kind == "feed_forward":
-        before, after, norm2, mlp = (b[name][position] for name in ("before", "after", "norm2", "mlp"))
+        before, after, norm2, mlp = (
+            b[name][position] for name in ("before", "after", "norm2", "mlp")
+        )
         return [norm2, (before, (before > 0).sum()), after, mlp]
     if kind == "unit":
         name = f"trf_blocks.{place.block}.ff.layers"
@@ -88,7 +90,9 @@ def lines_of(lm, place, found, position):
 
 def near(now, expected):
     expected = np.asarray(expected, dtype=np.float64)
-    assert np.allclose(now, expected, rtol=2e-3, atol=2e-4 * max(1.0, float(np.abs(expected).max(initial=0))))
+    assert np.allclose(
+        now, expected, rtol=2e-3, atol=2e-4 * max(1.0, float(np.abs(expected).max(initial=0)))
+    )
 
 
 def are_the_lines(lines, expected):
@@ -108,7 +112,10 @@ def are_the_reads(reads, blocks, position, off):
     """Of each block those that bring most; what is read by a head that is off is not passed on."""
     for b, block in enumerate(blocks):
         own = [read for read in reads if read["block"] == b]
-        near([r["weight"] for r in own], [block["weights"][r["head"], position, r["key"]] for r in own])
+        near(
+            [r["weight"] for r in own],
+            [block["weights"][r["head"], position, r["key"]] for r in own],
+        )
         lengths = block["brings"][:, :position].norm(dim=-1)  # (H, n)
         if off is not None and off[0] == b:
             lengths[off[1]] = 0
@@ -135,7 +142,9 @@ def test_a_head_brings_as_much_of_what_it_read_as_it_hands_on(mini, value, times
     )
     assert any(place[:2] == (5, 0) for place in was)
     for place, brought in was.items():
-        assert now[place] == pytest.approx(brought * (times if place[:2] == (5, 0) else 1), rel=1e-3)
+        assert now[place] == pytest.approx(
+            brought * (times if place[:2] == (5, 0) else 1), rel=1e-3
+        )
 
 
 def drawn_at(place, found, position, window):
@@ -149,13 +158,23 @@ def drawn_at(place, found, position, window):
     b = blocks[place.block]
     if place.kind == "block":
         pairs = (("attn", "pre"), ("mlp", "mid"))
-        return {"cosines": [torch.cosine_similarity(b[x][position], b[y][position], dim=0) for x, y in pairs]}
+        return {
+            "cosines": [
+                torch.cosine_similarity(b[x][position], b[y][position], dim=0) for x, y in pairs
+            ]
+        }
     if place.kind == "attention":
         down, across = np.tril_indices(len(window))
         return {"weights": b["weights"][:, down + window.start, across + window.start]}
     at = (place.head, position), (place.head, seen)
     scores, row = (b[name][place.head, position, seen] for name in ("scores", "weights"))
-    rows = {"q": b["q"][at[0]], "k": b["k"][at[1]], "v": b["v"][at[1]], "z": b["z"][at[0]], "row": row}
+    rows = {
+        "q": b["q"][at[0]],
+        "k": b["k"][at[1]],
+        "v": b["v"][at[1]],
+        "z": b["z"][at[0]],
+        "row": row,
+    }
     scaled = scores / math.sqrt(b["q"].shape[-1])
     return rows | {"scores": scores, "scaled": scaled, "outside": 1 - row.sum()}
 
@@ -170,7 +189,9 @@ def check(lm, ids, at, position, off=None):
     if "lines" in level:
         are_the_lines(level["lines"], lines_of(lm, place, found, position))
     else:
-        for name, values in drawn_at(place, found, position, machine.window(len(ids), position)).items():
+        for name, values in drawn_at(
+            place, found, position, machine.window(len(ids), position)
+        ).items():
             near(level[name], values)
     if place.kind == "machine":
         are_the_reads(level["reads"], found["blocks"], position, off)
@@ -183,7 +204,10 @@ def check(lm, ids, at, position, off=None):
     elif place.kind == "attention":
         b = found["blocks"][place.block]
         near([head["wrote"] for head in level["heads"]], b["wrote"][:, position].norm(dim=-1))
-        near([head["weight"] for head in level["heads"]], b["weights"][:, position].max(dim=-1).values)
+        near(
+            [head["weight"] for head in level["heads"]],
+            b["weights"][:, position].max(dim=-1).values,
+        )
     assert level["says"] and len(machine.table(level)) >= (position > 0)
 
 
@@ -194,7 +218,9 @@ def check(lm, ids, at, position, off=None):
     st.sampled_from(AT),
     st.booleans(),
 )
-def test_every_number_at_every_place_of_twelve_blocks_with_twelve_heads(twelve, ids, position, at, changed):
+def test_every_number_at_every_place_of_twelve_blocks_with_twelve_heads(
+    twelve, ids, position, at, changed
+):
     check(twelve, ids, at, position % len(ids), OFF if changed else None)
 
 
@@ -214,7 +240,9 @@ def test_what_is_drawn_of_the_unchanged_model_is_what_was_chosen_in_the_changed_
         level = machine.level(edited, t, at, position)
         other = machine.level(mini, was, at, position, level["shown"])
         assert level["shown"] == other["shown"]
-        said, words = ([p for p in one["says"] if not isinstance(p, int | float)] for one in (level, other))
+        said, words = (
+            [p for p in one["says"] if not isinstance(p, int | float)] for one in (level, other)
+        )
         assert said == words
         assert machine.table(level).shape == machine.table(other).shape
     of_lengths = edited.trace(DEFAULT_TEXT, keep=machine.reading(edited), reduce=machine.LENGTHS)
@@ -243,7 +271,9 @@ def test_a_norm_of_nearly_equal_numbers_does_not_say_that_their_variance_becomes
     t = lm.trace([3, 1, 2])
     variance = float(t["resid_pre", 0][2].double().var(unbiased=False))
     numbers = [p for p in machine.level(lm, t, "block.0.norm1", 2)["says"] if isinstance(p, float)]
-    assert numbers[:2] == pytest.approx([variance, variance / (variance + 1e-5)]) and numbers[1] < 0.9
+    assert (
+        numbers[:2] == pytest.approx([variance, variance / (variance + 1e-5)]) and numbers[1] < 0.9
+    )
 
 
 def test_a_weight_that_a_change_put_there_is_not_what_softmax_gives():

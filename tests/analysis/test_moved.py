@@ -13,7 +13,8 @@ def test_two_coins():
     after = torch.tensor([0.5, 0.5]).log()
     expected = 0.75 * math.log2(0.75 / 0.5) + 0.25 * math.log2(0.25 / 0.5)
     assert moved.kl_bits(before, after) == pytest.approx(expected, rel=1e-6)
-    assert moved.kl_bits(before, before + 3) == pytest.approx(0, abs=1e-9)  # logits are free up to a constant
+    # logits are free up to a constant
+    assert moved.kl_bits(before, before + 3) == pytest.approx(0, abs=1e-9)
 
 
 def test_both_favourites_with_both_probabilities():
@@ -38,7 +39,9 @@ def test_total_variation_of_rows():
     assert moved.total_variation(before / 4, before).tolist() == pytest.approx([0.75] * 3)
 
 
-@pytest.mark.parametrize(("n_tokens", "heads"), [(1, 48), (2, 48), (22, 48), (256, 48), (1024, 144)])
+@pytest.mark.parametrize(
+    ("n_tokens", "heads"), [(1, 48), (2, 48), (22, 48), (256, 48), (1024, 144)]
+)
 def test_the_rows_that_are_compared_fit_and_reach_to_the_end(n_tokens, heads):
     rows = moved.compared_rows(n_tokens, heads)
     assert len(set(rows)) == len(rows) and list(rows) == sorted(rows)
@@ -49,7 +52,9 @@ def test_the_rows_that_are_compared_fit_and_reach_to_the_end(n_tokens, heads):
         assert rows == tuple(range(1, n_tokens))
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(9, range(1, 10)), (8, [2, 3, 4, 5, 6, 7, 8, 9]), (1, [9])])
+@pytest.mark.parametrize(
+    ("rows", "expected"), [(9, range(1, 10)), (8, [2, 3, 4, 5, 6, 7, 8, 9]), (1, [9])]
+)
 def test_as_many_rows_are_compared_as_fit(monkeypatch, rows, expected):
     monkeypatch.setattr(moved, "ROW_BYTES", 4 * 3 * 10 * rows)
     assert moved.compared_rows(10, 3) == tuple(expected)

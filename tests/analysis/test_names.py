@@ -40,4 +40,5 @@ def test_names_are_kept_apart_where_the_logits_say_so(seed):
         logits = lm.trace(one.text).logits(-1)
         right += bool(logits[lm.encode(one.token)[0]] > logits[lm.encode(one.against)[0]])
     assert names_kept_apart(lm) == (right, len(sentences)) and len(sentences) == 24
-    assert names_kept_apart(lm.edited("final=zero")) == (right, 24)  # the model's own, whatever is changed
+    # the model's own, whatever is changed
+    assert names_kept_apart(lm.edited("final=zero")) == (right, 24)

@@ -88,10 +88,20 @@ def test_surprise_is_the_cross_entropy_of_what_came(lm, plain, chunk):
     t = lm.trace(TEXT, keep=["final"])
     ids = [token.id for token in t.tokens]
     found = surprises(t["final"], lm.model.out_head.weight.detach(), ids, chunk)
-    expected = torch.nn.functional.cross_entropy(plain[:-1], torch.tensor(ids[1:]), reduction="none")
+    expected = torch.nn.functional.cross_entropy(
+        plain[:-1], torch.tensor(ids[1:]), reduction="none"
+    )
     came = plain[:-1].gather(1, torch.tensor(ids[1:])[:, None])
-    wanted = {"logit": came[:, 0], "log_sum": plain[:-1].logsumexp(dim=1), "probability": (-expected).exp()}
-    wanted |= {"nats": expected, "bits": expected / math.log(2), "rank": 1 + (plain[:-1] > came).sum(dim=1)}
+    wanted = {
+        "logit": came[:, 0],
+        "log_sum": plain[:-1].logsumexp(dim=1),
+        "probability": (-expected).exp(),
+    }
+    wanted |= {
+        "nats": expected,
+        "bits": expected / math.log(2),
+        "rank": 1 + (plain[:-1] > came).sum(dim=1),
+    }
     for name, values in wanted.items():
         assert found[name].isna().tolist() == [True] + [False] * (len(ids) - 1), name
         assert np.allclose(found[name][1:].astype(float), values, atol=1e-4, rtol=1e-3), name
@@ -115,7 +125,9 @@ def test_never_all_positions_at_once(monkeypatch):
     monkeypatch.setattr(
         "gptviz.analysis.next_token.F.linear", lambda x, w: (sizes.append(len(x)), linear(x, w))[1]
     )
-    surprises(torch.randn(130, 4), torch.randn(60, 4), list(range(60)) * 2 + list(range(10)), chunk=64)
+    surprises(
+        torch.randn(130, 4), torch.randn(60, 4), list(range(60)) * 2 + list(range(10)), chunk=64
+    )
     assert sizes == [64, 64, 1]
 
 

@@ -51,15 +51,21 @@ def test_the_steps_of_one_norm_are_the_definitions_and_end_with_the_modules_outp
         for theirs in (module.double()(wide), module.formula(wide)):
             assert np.allclose(steps.after, theirs, atol=1e-9)
     # eps takes its share: what is left of the variance is variance / (variance + eps), below 1
-    assert steps.normalised.var() == pytest.approx(steps.variance / (steps.variance + steps.eps), abs=1e-9)
+    assert steps.normalised.var() == pytest.approx(
+        steps.variance / (steps.variance + steps.eps), abs=1e-9
+    )
     parts = norms.variance_parts(steps)
     assert parts.after == pytest.approx(parts.scaled + parts.shift + parts.together, abs=1e-9)
     assert steps.has_shift == bias and (bias or parts.shift == parts.together == 0)
     table = norms.stage_table(steps).set_index("stage")
     assert tuple(table.index) == norms.STAGES
-    for row, stage in zip(table.itertuples(), (x, steps.normalised, steps.scaled, steps.after), strict=True):
+    for row, stage in zip(
+        table.itertuples(), (x, steps.normalised, steps.scaled, steps.after), strict=True
+    ):
         of_stage = np.asarray(stage, np.float64)
-        assert row[1:] == pytest.approx((of_stage.mean(), of_stage.var(), of_stage.min(), of_stage.max()))
+        assert row[1:] == pytest.approx(
+            (of_stage.mean(), of_stage.var(), of_stage.min(), of_stage.max())
+        )
     assert norms.largest_dimension(steps) == max(range(len(x)), key=lambda i: abs(steps.centred[i]))
 
 
@@ -113,9 +119,12 @@ def test_the_arithmetic_leads_to_the_modules_own_number(bias):
             lines = norms.arithmetic(norms.norm_steps(norm, x[3]), dimension)
             assert lines["step"].iloc[-1] == ("plus shift" if bias else "times scale")
             assert lines["gives"].iloc[-1] == pytest.approx(theirs[3, dimension].item(), abs=2e-5)
-            for line in lines.itertuples(index=False):  # each, read off the screen and worked out anew
+            # each, read off the screen and worked out anew
+            for line in lines.itertuples(index=False):
                 assert not re.search("[×+−/] −", line[2])  # a sign after a sign stands in brackets
-                first, second = map(number, re.findall(r"−?\d+(?:\.\d+)?(?: × 10[⁻⁰-⁹¹²³]+)?", line[2]))
+                first, second = map(
+                    number, re.findall(r"−?\d+(?:\.\d+)?(?: × 10[⁻⁰-⁹¹²³]+)?", line[2])
+                )
                 found = WORKED_OUT[line.step.split("[")[0]](first, second)
                 assert found == pytest.approx(line.gives, rel=2e-3, abs=2e-3)
 
@@ -127,8 +136,12 @@ def test_grid_and_curve_are_the_tables_rows_in_the_networks_order(lm, trace):
     for row, (site, block) in enumerate(
         [("resid_pre", 0), ("resid_mid", 0), ("resid_pre", 1), ("resid_mid", 1), ("resid_post", 1)]
     ):
-        assert np.allclose(grid[row], trace[site, block].numpy().astype(np.float64).var(axis=1), rtol=1e-5)
-    assert np.array_equal(norms.norm_grids(lm, trace, "variance"), [grid, found.grid("variance_after")])
+        assert np.allclose(
+            grid[row], trace[site, block].numpy().astype(np.float64).var(axis=1), rtol=1e-5
+        )
+    assert np.array_equal(
+        norms.norm_grids(lm, trace, "variance"), [grid, found.grid("variance_after")]
+    )
     table = trace.norms()
     for column in found.COLUMNS:
         assert np.array_equal(table[column], found.grid(column).ravel())
@@ -148,7 +161,9 @@ def test_a_norm_run_again_has_the_traces_shapes(lm):
     n = len(t.tokens)
     d = lm.config.emb_dim
     for name in ("block 1 · norm2", "final"):
-        found = record_shapes([LayerNorm.formula], lambda name=name: norms.run_norm(lm.model, name, t))
+        found = record_shapes(
+            [LayerNorm.formula], lambda name=name: norms.run_norm(lm.model, name, t)
+        )
         whole = ((1, n, d),)
         one = ((1, n, 1),)
         assert found["LayerNorm.formula"] == {

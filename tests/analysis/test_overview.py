@@ -14,7 +14,10 @@ def test_the_spreads_are_the_trace(lm):
     position = 3
     norms = spreads(lm, lm.trace(TEXT, keep=sites_of(spreads, lm)), position)
     assert len(norms) == 2 * lm.config.n_layers + 1 and norms["norm"].iloc[-1] == "final"
-    for found, row in ((norms["before"][0], t["resid_pre", 0]), (norms["after"].iloc[-1], t["final"])):
+    for found, row in (
+        (norms["before"][0], t["resid_pre", 0]),
+        (norms["after"].iloc[-1], t["final"]),
+    ):
         assert found == pytest.approx(float(row[position].double().std(correction=0)), rel=1e-5)
 
 
@@ -23,6 +26,8 @@ def test_a_line_a_token(lm):
     table = token_table(lm, lm.trace(TEXT, keep=SITES))
     assert table["id"].tolist() == [token.id for token in t.tokens]
     assert np.allclose(table["sum_norm"], t["embed"].norm(dim=-1).numpy(), rtol=1e-5)
-    assert np.allclose(table["first_variance"], t["embed"].var(dim=-1, unbiased=False).numpy(), rtol=1e-4)
+    assert np.allclose(
+        table["first_variance"], t["embed"].var(dim=-1, unbiased=False).numpy(), rtol=1e-4
+    )
     last = t["resid_post", lm.config.n_layers - 1].var(dim=-1, unbiased=False).numpy()
     assert np.allclose(table["last_variance"], last, rtol=1e-4)

@@ -25,7 +25,10 @@ def composition(trace, model, block, head, token, against=None, position=-1):
     """What wrote what one head reads for the word, in each of the three ways: parts and numbers, (P, n)."""
     word = word_reading(trace, model, token, against, position)
     position = position % len(trace)
-    return {by: parts(trace, model, read_by(trace, model, word, block, head, position, by)) for by in WAYS}
+    return {
+        by: parts(trace, model, read_by(trace, model, word, block, head, position, by))
+        for by in WAYS
+    }
 
 
 @settings(max_examples=20)
@@ -91,7 +94,11 @@ def frozen_head(lm, trace, block, head, position, direction):
 def wrote(trace, model, part):
     """A part of the stream at every position, (T, D)."""
     if part.kind == "head":
-        columns = model.trf_blocks[part.block].att.out_proj.weight.detach().chunk(trace.config.n_heads, dim=1)
+        columns = (
+            model.trf_blocks[part.block]
+            .att.out_proj.weight.detach()
+            .chunk(trace.config.n_heads, dim=1)
+        )
         return (trace["z", part.block][part.head] @ columns[part.head].T).double()
     return (trace["embed"] if part.kind == "embedding" else trace["mlp_out", part.block]).double()
 
@@ -104,7 +111,9 @@ def test_query_key_and_value_are_the_gradients_of_the_head_with_the_norm_frozen(
     trace = lm.trace(IDS)
     model = lm.model
     word = word_reading(trace, model, 123, 77, position)
-    direct = attribution(trace, model, 123, 77, position).set_index(["part", "block", "head"])["contribution"]
+    direct = attribution(trace, model, 123, 77, position).set_index(["part", "block", "head"])[
+        "contribution"
+    ]
     for head in range(lm.config.n_heads):
         part, leaves = frozen_head(lm, trace, block, head, position, word.direction.double())
         part.backward()
@@ -113,7 +122,8 @@ def test_query_key_and_value_are_the_gradients_of_the_head_with_the_norm_frozen(
         for by, leaf in leaves.items():
             names, found = read[by]  # a query is of its own position: there are zeros at the others
             assert {part.kind for part in names[:-2]} == {"embedding", "head", "feed-forward"}
-            for i, part_of in enumerate(names[:-2]):  # biases and the rest of rounding are no writes
+            # biases and the rest of rounding are no writes
+            for i, part_of in enumerate(names[:-2]):
                 wanted = (leaf.grad * wrote(trace, model, part_of)[: position + 1]).sum(dim=-1)
                 near(found[i], wanted, found.abs().sum())
         near(read["V"][1].sum(), part, 1.0)
@@ -134,7 +144,9 @@ def test_the_graph_is_bounded_and_hangs_together():
     assert found.total == pytest.approx(above(trace.logits(-1), 50).item(), abs=1e-3)
     assert found.total == pytest.approx(whole.total, abs=1e-4)
     halved = lm.trace(ids, edits=["final=x0.5"])
-    assert paths(lm, halved, 50).total == pytest.approx(above(halved.logits(-1), 50).item(), abs=1e-3)
+    assert paths(lm, halved, 50).total == pytest.approx(
+        above(halved.logits(-1), 50).item(), abs=1e-3
+    )
     assert len(edges) <= HEADS + EDGES + EDGES * (3 * HEADS + EARLIER)
     assert (edges["share"] * found.scale).tolist() == pytest.approx(edges["logits"].abs().tolist())
     by_number = edges.set_index("edge")

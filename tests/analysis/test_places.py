@@ -20,8 +20,14 @@ def test_words_name_what_is_largest_at_the_token(mini, position):
     columns = w["trf_blocks.0.ff.layers.2.weight"].norm(dim=0)  # (U,)
     for at, expected in (
         ("block.last.head.strongest", f"block.5.head.{wrote.argmax()}"),
-        ("block.0.head.1.cell.here.strongest", f".cell.{position}.{first['weights'][1, position].argmax()}"),
-        ("block.0.unit.strongest", f"block.0.unit.{(first['after'][position].abs() * columns).argmax()}"),
+        (
+            "block.0.head.1.cell.here.strongest",
+            f".cell.{position}.{first['weights'][1, position].argmax()}",
+        ),
+        (
+            "block.0.unit.strongest",
+            f"block.0.unit.{(first['after'][position].abs() * columns).argmax()}",
+        ),
         ("logit.best", f"logit.{found['logits'][position].argmax()}"),
     ):
         assert resolve(mini, t, at, position).at.endswith(expected)
@@ -29,13 +35,28 @@ def test_words_name_what_is_largest_at_the_token(mini, position):
 
 def test_an_address_leads_to_the_place_that_it_names_or_to_one_that_it_lies_in():
     config = GPTConfig(vocab_size=50, context_length=9, emb_dim=8, n_heads=2, n_layers=3)
-    for at in (*AT, "block.3", "block.1.head.2", "block.0.head.1.cell.8.1", "logit.50", "block.1.unit.32"):
+    for at in (
+        *AT,
+        "block.3",
+        "block.1.head.2",
+        "block.0.head.1.cell.8.1",
+        "logit.50",
+        "block.1.unit.32",
+    ):
         place = parse(at)
         assert place.at == at
         there = possible(place, config, 5)
         assert there in place.path or "last" in at
         assert there.kind != "machine" or at in ("", "block.3")
-    for at in ("nope", "block", "block.x", "block.-1", "block.1 ", "block.1.head.1.cell.1", "logit.12345678"):
+    for at in (
+        "nope",
+        "block",
+        "block.x",
+        "block.-1",
+        "block.1 ",
+        "block.1.head.1.cell.1",
+        "logit.12345678",
+    ):
         assert parse(at) == Place()
     assert [one.at for one in parse("block.2.head.1.cell.3.0").path] == [
         *("", "block.2", "block.2.attention", "block.2.head.1", "block.2.head.1.cell.3.0")

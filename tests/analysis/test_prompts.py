@@ -11,7 +11,11 @@ from tests.conftest import above, random_lm
 
 IDS = [[5, 300, 17, 4000], [8, 8, 9], [1, 2, 3, 4, 5, 6]]
 TARGETS = [7, (8, 9), (10, 4000)]
-PAIRS = [([5, 300, 17, 17], [5, 301, 17, 17]), ([9, 2, 7, 3], [9, 2, 8, 3]), ([4, 4, 1, 6], [5, 4, 1, 6])]
+PAIRS = [
+    ([5, 300, 17, 17], [5, 301, 17, 17]),
+    ([9, 2, 7, 3], [9, 2, 8, 3]),
+    ([4, 4, 1, 6], [5, 4, 1, 6]),
+]
 
 
 def is_the_mean(of_all, of_each, *names):
@@ -34,7 +38,9 @@ def test_knock_out_and_attribution_of_a_list_are_the_mean_of_each():
         keys = [column for column in of_each[0] if column not in names]
         assert of_all[keys].equals(of_each[0][keys])
         one = function(lm, IDS[:1], 7)
-        assert one[f"{names[0]}_se"].isna().all() and np.allclose(one[names[0]], of_each[0][names[0]])
+        assert one[f"{names[0]}_se"].isna().all() and np.allclose(
+            one[names[0]], of_each[0][names[0]]
+        )
         free = function(lm, [IDS[1]])[names[0]]
         first = int(lm.trace(IDS[1], keep=[]).logits(-1).argmax())
         assert np.allclose(free, function(lm, IDS[1], first)[names[0]])
@@ -52,7 +58,9 @@ def test_the_mean_of_patches_is_in_logits_and_its_share_a_ratio_of_means(directi
     of_all = lm.patching(clean, corrupt, target, direction=direction, estimate=True)
     of_each = [patching(lm, *pair, target, direction=direction, estimate=True) for pair in PAIRS]
     is_the_mean(of_all, of_each, "logit", "change", "estimate")
-    ends = [[above(lm.trace(i, keep=[]).logits(-1), *target).item() for i in pair] for pair in PAIRS]
+    ends = [
+        [above(lm.trace(i, keep=[]).logits(-1), *target).item() for i in pair] for pair in PAIRS
+    ]
     distances = np.array([clean - corrupt for clean, corrupt in ends])
     share = of_all["change"] / distances.mean()
     assert np.allclose(of_all["effect"], share)
@@ -88,7 +96,10 @@ def test_the_sentences_have_one_length_and_two_answers(mini, lm):
         assert (prompt.text.count(answer[1:]), prompt.text.count(giver[1:])) == (1, 2)
         assert (prompt.other.count(answer[1:]), prompt.other.count(giver[1:])) == (2, 1)
         assert len(mini.encode(answer)) == len(mini.encode(giver)) == 1
-    assert [p.text.index(p.token[1:]) < p.text.index(p.against[1:]) for p in prompts] == [True, False] * 20
+    assert [p.text.index(p.token[1:]) < p.text.index(p.against[1:]) for p in prompts] == [
+        True,
+        False,
+    ] * 20
     table = mini.knock_out([p.text for p in prompts[:3]], [p.target for p in prompts[:3]])
     assert (table["n"] == 3).all()
     with_characters = type(mini)(lm.model, lm.tokenizer, lm.config, "other")

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gptviz.analysis.head_roles import roles
-from gptviz.analysis.repetition import Loop, given_to_followed, loop, other_heads, repeated, share_along
+from gptviz.analysis.repetition import (
+    Loop,
+    given_to_followed,
+    loop,
+    other_heads,
+    repeated,
+    share_along,
+)
 
 IDS = st.lists(st.integers(0, 3), min_size=0, max_size=30)
 
@@ -30,7 +37,9 @@ def test_a_loop_is_found_where_it_begins(before, piece):
     assert found is not None and found.period <= len(piece)
     assert ids[found.start :] == ids[found.start - found.period : len(ids) - found.period]
     assert found.start - found.period >= len(before)
-    goes_on = found.start > found.period and ids[found.start - 1] == ids[found.start - 1 - found.period]
+    goes_on = (
+        found.start > found.period and ids[found.start - 1] == ids[found.start - 1 - found.period]
+    )
     assert not goes_on
 
 
@@ -43,7 +52,9 @@ def test_loops_by_hand():
     assert loop([]) is None and loop([1]) is None
 
 
-@pytest.mark.parametrize("ids", [[5, 5], [5] * 4, [7, 1, 2, 1, 2, 1], [*range(7), *range(7)]], ids=len)
+@pytest.mark.parametrize(
+    "ids", [[5, 5], [5] * 4, [7, 1, 2, 1, 2, 1], [*range(7), *range(7)]], ids=len
+)
 def test_a_word_said_twice_is_no_loop(ids):
     assert loop(ids) is None
 

@@ -6,7 +6,9 @@ from hypothesis import given, strategies as st
 from gptviz.analysis.shares import Waterfall, waterfall
 from gptviz.both import Both
 
-SHARES = st.lists(st.integers(-99, 99), min_size=1, max_size=30).map(lambda some: np.array(some) / 10)
+SHARES = st.lists(st.integers(-99, 99), min_size=1, max_size=30).map(
+    lambda some: np.array(some) / 10
+)
 
 
 @given(SHARES, st.integers(1, 15))

@@ -112,7 +112,9 @@ ANGLES = {"adds": (0, 44), "turns, adds": (46, 84), "turns": (85, 90, 95)}
 ANGLES |= {"turns, erases": (96, 134), "erases": (136, 180)}
 
 
-@pytest.mark.parametrize(("word", "angle"), [(word, angle) for word in ANGLES for angle in ANGLES[word]])
+@pytest.mark.parametrize(
+    ("word", "angle"), [(word, angle) for word in ANGLES for angle in ANGLES[word]]
+)
 def test_what_a_write_does_follows_from_its_angle(word, angle):
     assert does(math.cos(math.radians(angle))) == word
     # what the words say is true: along the stream it grows, against it (a write that is no larger) it shrinks
@@ -160,11 +162,17 @@ def test_a_block_in_the_dimensions_that_it_changes_most(lm):
         order = (attention.double() + feed_forward.double()).abs().topk(4).indices
         assert found.additions["dimension"].tolist() == order.tolist()
         assert np.array_equal(found.additions.iloc[:, 1:].T, rows[:, order])
-        off = (pre.double() + attention.double() + feed_forward.double() - post.double()).abs().max()
+        off = (
+            (pre.double() + attention.double() + feed_forward.double() - post.double()).abs().max()
+        )
         assert found.difference == pytest.approx(off.item()) and off <= 1e-5
         alone, whole, angle = found.without[1]
-        assert (alone, whole) == pytest.approx((feed_forward.norm().item(), post.norm().item()), rel=1e-5)
-        assert angle == pytest.approx(torch.cosine_similarity(feed_forward, post, dim=0).item(), abs=1e-5)
+        assert (alone, whole) == pytest.approx(
+            (feed_forward.norm().item(), post.norm().item()), rel=1e-5
+        )
+        assert angle == pytest.approx(
+            torch.cosine_similarity(feed_forward, post, dim=0).item(), abs=1e-5
+        )
         assert found.share == pytest.approx((pre @ post / (post @ post)).item(), abs=1e-5)
 
 
@@ -173,10 +181,13 @@ def test_how_far_two_streams_are_apart(mini):
     old = mini.trace(TEXT)
     found = apart(new, old)
     assert found.distances.shape == found.angles.shape == (13, len(old))
-    assert not found.distances[:9].any() and not found.angles[:9].any()  # before block 4's attention
+    # before block 4's attention
+    assert not found.distances[:9].any() and not found.angles[:9].any()
     one = new["resid_mid", 4][3].double()
     other = old["resid_mid", 4][3].double()
-    assert found.distances[9, 3] == pytest.approx(((one - other).norm() / other.norm()).item(), rel=1e-9)
+    assert found.distances[9, 3] == pytest.approx(
+        ((one - other).norm() / other.norm()).item(), rel=1e-9
+    )
     angle = torch.cosine_similarity(one, other, dim=0).arccos().rad2deg().item()
     assert found.angles[9, 3] == pytest.approx(angle, rel=1e-6)
     nothing = apart(old, mini.trace(TEXT, edits=[Edit.parse("embed=zero")]))

@@ -31,7 +31,8 @@ def written_out(lm, cache, last, position):
             read = block.norm1.formula(x)
             att = block.att
             q, k, v = (
-                (w.weight @ read + w.bias).view(heads, 1, -1) for w in (att.W_query, att.W_key, att.W_value)
+                (w.weight @ read + w.bias).view(heads, 1, -1)
+                for w in (att.W_query, att.W_key, att.W_value)
             )
             keys = torch.cat([keys, k], dim=1)  # (H, T, d)
             values = torch.cat([values, v], dim=1)
@@ -90,11 +91,17 @@ def test_of_a_changed_model_it_is_that_of_one_with_those_weights_at_zero(kind, e
     lm = random_lm(seed=3)
     other = without(lm, Edit.parse(edit))
     asked = {"delete": (), "freeze": (5, 999)}.get(kind, (5,))
-    found, wanted = (surgery(one, IDS, Operation(kind, 2, *asked)) for one in (lm.edited(edit), other))
+    found, wanted = (
+        surgery(one, IDS, Operation(kind, 2, *asked)) for one in (lm.edited(edit), other)
+    )
     assert found.agrees and found.kl_bits > 0
     for name in ("uncached", "cached", "after"):
-        torch.testing.assert_close(getattr(found, name), getattr(wanted, name), rtol=1e-4, atol=1e-4)
-    assert not torch.allclose(found.after, surgery(lm, IDS, Operation(kind, 2, *asked)).after, atol=1e-2)
+        torch.testing.assert_close(
+            getattr(found, name), getattr(wanted, name), rtol=1e-4, atol=1e-4
+        )
+    assert not torch.allclose(
+        found.after, surgery(lm, IDS, Operation(kind, 2, *asked)).after, atol=1e-2
+    )
 
 
 @settings(max_examples=20)
@@ -124,7 +131,8 @@ def test_the_order_in_the_cache_is_nothing_to_attention(mini):
 
 def test_a_frozen_text_without_what_was_frozen_is_the_other_text(lm):
     other = [*IDS[:3], 77, *IDS[4:]]
-    found = surgery(lm, IDS, Operation("freeze", 0, other=3, token=77))  # position 0 cannot see position 3
+    # position 0 cannot see position 3
+    found = surgery(lm, IDS, Operation("freeze", 0, other=3, token=77))
     torch.testing.assert_close(found.unfrozen, lm.trace(other).logits(-1), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(found.after, found.unfrozen, rtol=1e-3, atol=1e-3)
     assert surgery(lm, IDS, Operation("delete", 0)).unfrozen is None
@@ -143,7 +151,9 @@ def test_the_divergence_in_bits():
 def test_two_tokens_and_the_only_one_deleted(lm):
     found = surgery(lm, IDS[:2], Operation("delete", 0))
     nothing = [[rows[:, :0] for rows in block] for block in cached(lm, IDS[:2])]
-    torch.testing.assert_close(found.after, written_out(lm, nothing, IDS[1], 1), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(
+        found.after, written_out(lm, nothing, IDS[1], 1), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_a_text_is_encoded(lm):

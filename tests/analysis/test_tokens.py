@@ -54,7 +54,9 @@ def test_every_byte_of_a_broken_character_is_counted_once(encoding, text):
         assert found.character not in [raw.decode("utf-8", "replace") for raw in found.raws]
         named = f"U+{ord(found.character):04X}"
         assert all(named in table["part_of"][position] for position in found.positions)
-    assert sum(table["part_of"] != "") == len({position for found in spread for position in found.positions})
+    assert sum(table["part_of"] != "") == len(
+        {position for found in spread for position in found.positions}
+    )
 
 
 def test_a_space_and_a_capital_make_another_token():
@@ -75,7 +77,10 @@ def test_the_word_to_spell_is_the_selected_one_or_the_first():
 
 
 def cuts(text, learnt_from="the cat", special_tokens=False):
-    return {cut.tokenizer: cut for cut in tokens.compare(text, [MINI, GPT2], learnt_from, special_tokens)}
+    return {
+        cut.tokenizer: cut
+        for cut in tokens.compare(text, [MINI, GPT2], learnt_from, special_tokens)
+    }
 
 
 def test_the_same_text_in_five_tokenizers():
@@ -112,7 +117,9 @@ def test_special_tokens_reach_the_tokenizers_that_have_them():
 
 def test_the_chapter_is_carrolls():
     text = tokens.chapter()
-    assert text.startswith("Alice was beginning to get very tired of sitting by her sister on the bank")
+    assert text.startswith(
+        "Alice was beginning to get very tired of sitting by her sister on the bank"
+    )
     assert 10_000 < len(text) < 13_000
     assert set(text) <= set(string.printable)
 
@@ -124,7 +131,9 @@ def test_the_place_of_a_token_is_in_its_piece(text):
     for position, id in enumerate(ids):
         piece, part = tokens.place_of(pieces, position)
         assert pieces[piece].ids[part] == id
-    with pytest.raises(ValueError, match=rf"no token at position {len(ids) + 2}; the text has {len(ids)}$"):
+    with pytest.raises(
+        ValueError, match=rf"no token at position {len(ids) + 2}; the text has {len(ids)}$"
+    ):
         tokens.place_of(pieces, len(ids) + 2)
     with pytest.raises(ValueError, match=rf"no token at position -1; the text has {len(ids)}$"):
         tokens.place_of(pieces, -1)
@@ -165,7 +174,9 @@ def test_merges_of_a_position_from_the_end_are_those_of_the_same_token(mini):
     for whole in (True, False):
         from_end = tokens.merge_rows(mini, "Unbelievably so", -1, whole_piece=whole)
         assert from_end == tokens.merge_rows(mini, "Unbelievably so", last, whole_piece=whole)
-    with pytest.raises(ValueError, match=f"no token at position {-last - 2}; the text has {last + 1}$"):
+    with pytest.raises(
+        ValueError, match=f"no token at position {-last - 2}; the text has {last + 1}$"
+    ):
         tokens.merge_rows(mini, "Unbelievably so", -last - 2)
 
 
@@ -176,5 +187,6 @@ def test_two_texts_of_words_in_one_batch():
     assert longer.ids == (4, 3, 1, 0, 3, 7, 5)
     assert shorter.tokens == ("[BOS]", "[UNK]", ",", "[UNK]", "[UNK]", "[EOS]", "[PAD]")
     assert shorter.ids == (4, 7, 0, 7, 7, 5, 6) and shorter.text == "Hello, world!"
-    learnt = tokens.word_batch(["Hello, world!"], "Hello, world!")  # the seeds' four words, all known
+    # the seeds' four words, all known
+    learnt = tokens.word_batch(["Hello, world!"], "Hello, world!")
     assert learnt[0].ids == (4, 2, 1, 3, 0, 5)

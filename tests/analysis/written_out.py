@@ -74,7 +74,12 @@ def by_hand(lm, ids, off=None):
     The sites are those of the forward that tests/engine/test_trace.py writes out, in float64.
     """
     sites = plain_forward(lm, list(ids), partial(without_head, off), torch.float64)
-    out = {"in": sites["embed", None], "blocks": [], "final": sites["final", None], "logits": sites["logits"]}
+    out = {
+        "in": sites["embed", None],
+        "blocks": [],
+        "final": sites["final", None],
+        "logits": sites["logits"],
+    }
     for b, block in enumerate(lm.model.trf_blocks):
         found = {name: sites[site, b] for name, site in SITES_OF.items()}
         out_proj = block.att.out_proj.weight.detach().double().unflatten(1, (lm.config.n_heads, -1))
@@ -95,4 +100,8 @@ SITES_OF = {
 
 def without_head(off, key, value):
     """The site's value; where this (block, head) is off, nothing of what the head hands on."""
-    return value if off is None or key != ("z", off[0]) else value.index_fill(0, torch.tensor(off[1]), 0)
+    return (
+        value
+        if off is None or key != ("z", off[0])
+        else value.index_fill(0, torch.tensor(off[1]), 0)
+    )

@@ -23,7 +23,9 @@ from tests.browser import examples  # noqa: E402
 
 def with_examples() -> list[str]:
     """The components that have an example, by name."""
-    return [found.name for found in iter_modules(components.__path__) if hasattr(examples, found.name)]
+    return [
+        found.name for found in iter_modules(components.__path__) if hasattr(examples, found.name)
+    ]
 
 
 def main() -> None:

@@ -47,7 +47,9 @@ FAILED = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """What stood on the pages of a test that failed is printed when they are closed: nobody saw them."""
     report = yield
     item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
@@ -110,12 +112,21 @@ def start_server(
     process = subprocess.Popen(
         [
             *((*gptviz, "app") if gptviz else streamlit),
-            *("--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true"),
+            *(
+                "--server.port",
+                str(port),
+                "--server.address",
+                "127.0.0.1",
+                "--server.headless",
+                "true",
+            ),
             *(("--server.baseUrlPath", folder) if folder else ()),
             *options,
         ],
         cwd=home if gptviz else ROOT,
-        env=os.environ | {"HOME": str(home), "BROWSER": "true", "GPTVIZ_WORKERS": "1"} | environment,
+        env=os.environ
+        | {"HOME": str(home), "BROWSER": "true", "GPTVIZ_WORKERS": "1"}
+        | environment,
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,
@@ -160,7 +171,11 @@ class Watch:
 
     def _console(self, message: Any) -> None:
         unsent = message.text.startswith(UNSENT)
-        if message.type == "error" and not unsent and not message.location.get("url", "").endswith(PROBES):
+        if (
+            message.type == "error"
+            and not unsent
+            and not message.location.get("url", "").endswith(PROBES)
+        ):
             self.faults.append(f"console: {message.text} ({message.location.get('url')})")
 
     def _request(self, request: Any) -> None:
@@ -202,7 +217,9 @@ def kept() -> list[tuple[Any, Watch]]:
 
 
 @pytest.fixture
-def warm(browser: Any, kept: list[tuple[Any, Watch]], request: pytest.FixtureRequest) -> Iterator[Any]:
+def warm(
+    browser: Any, kept: list[tuple[Any, Watch]], request: pytest.FixtureRequest
+) -> Iterator[Any]:
     """A page and its Watch. It has loaded and compiled Streamlit and Plotly before, which is two thirds of a
     visit; nothing else is left of the tests that had it: no session, cookie, storage or history."""
     if not kept:
@@ -229,7 +246,9 @@ OpenPage = Callable[..., Any]
 
 
 @pytest.fixture
-def open_page(browser: Any, server: str, warm: Any, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
+def open_page(
+    browser: Any, server: str, warm: Any, request: pytest.FixtureRequest
+) -> Iterator[OpenPage]:
     """open_page(path="", *, base=None, viewport=(1280, 800), color_scheme="light", touch=False, cold=False,
     **query) -> Page.
 
@@ -269,7 +288,8 @@ def open_page(browser: Any, server: str, warm: Any, request: pytest.FixtureReque
         for seen in (one for page, _ in opened for one in page.context.pages):
             print(f"{seen.url}\nbusy: {seen.evaluate('window.gptvizBusy?.()')}")
             lines = seen.locator("body").inner_text().splitlines()
-            print("\n".join(line for line in lines if len(line) > 4)[:6000], end="\n\n")  # without ticks
+            # without ticks
+            print("\n".join(line for line in lines if len(line) > 4)[:6000], end="\n\n")
     faults = [fault for _, watch in opened for fault in watch.faults]
     for page, _ in opened:
         if page is not warm[0]:
@@ -295,7 +315,9 @@ def settled(page: Any) -> Any:
 
 def by(test_id: str, **data: object) -> str:
     """The selector of what has this data-testid, and of its other data-… these."""
-    return f"[data-testid={test_id}]" + "".join(f"[data-{name}='{value}']" for name, value in data.items())
+    return f"[data-testid={test_id}]" + "".join(
+        f"[data-{name}='{value}']" for name, value in data.items()
+    )
 
 
 def went(page: Any, way: str) -> Any:

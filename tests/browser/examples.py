@@ -43,7 +43,14 @@ from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.components.token_cards import token_cards as draw_token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows as draw_tokenizer_rows
 from gptviz.ui.components.windows import draw_windows
-from gptviz.ui.components.worksheet import Cell, Line, Sheet, Sign, Source, worksheet as draw_worksheet
+from gptviz.ui.components.worksheet import (
+    Cell,
+    Line,
+    Sheet,
+    Sign,
+    Source,
+    worksheet as draw_worksheet,
+)
 from gptviz.ui.components.writing import writing as draw_writing
 
 On = Callable[[str], Callable[..., Any]]
@@ -95,7 +102,9 @@ def candidates(on: On) -> None:
     """Three candidates of a changed model, each with its ghost, the third cut by top-k; and the rest."""
     sampling = Sampling(top_k=2)
     found, unchanged = (most_probable(logits, 3, sampling) for logits in (LOGITS, UNCHANGED))
-    rows, rest = candidate_rows(found, sampling, named, lambda token: token < 2, unchanged=unchanged)
+    rows, rest = candidate_rows(
+        found, sampling, named, lambda token: token < 2, unchanged=unchanged
+    )
     heads = column_heads(sampling, compared=True)
     candidate_bars(rows, rest, heads, on("append"), action="Append")
 
@@ -135,7 +144,14 @@ def chips(on: On) -> None:
     """A text with a character in pieces; with the attention of its last token; a long one; with shares."""
     tokens = tokens_of(b"The", b" cat", b" sat", b" \xe4", b"\xbd", b"\xa0", b" and", b" gypsy")
     following = {"shown": "·had", "id": 7, "probability": 0.1234}
-    draw_chips(tokens, 7, on("position"), following=following, on_append=on("append"), highlight={7: "query"})
+    draw_chips(
+        tokens,
+        7,
+        on("position"),
+        following=following,
+        on_append=on("append"),
+        highlight={7: "query"},
+    )
     weights = [0.62, 0.2, 0.1, 0.05, 0.02, 0.009, 0.001, None]
     draw_chips(tokens, 6, on("position"), key="chips_weights", weights=weights)
     long = tokens_of(*(f" word{i}".encode() for i in range(225)))
@@ -203,7 +219,10 @@ def heads(on: On) -> None:
     """Two blocks of three heads, and twelve of twelve, of which one is changed."""
     for key, blocks, count in (("heads_example", 2, 3), ("heads_many", 12, 12)):
         mixed = {"kind": "mixed", "label": "mixed"}
-        row = [mixed | {"says": "mixed, over many. " * (1 + i % 3), "write": 1.0 + i} for i in range(count)]
+        row = [
+            mixed | {"says": "mixed, over many. " * (1 + i % 3), "write": 1.0 + i}
+            for i in range(count)
+        ]
         moved = [role | {"moved": i / count} for i, role in enumerate(row)]
         roles = [row, *[moved] * (blocks - 1)]
         row[1] |= {"changed": True, "moved": 0.0}
@@ -216,8 +235,21 @@ def lens(on: On) -> None:
 
     The five have what the unchanged model says, another token in the last row.
     """
-    words = ["·the", "·cat", "·sat", "·antidisestablishmentarianism", "⏎", "·`", "\\xe4", "·mat", "the", "."]
-    legend = Legend("probability of the token in the cell", "0", "1", palette(mode_shown()).attention)
+    words = [
+        "·the",
+        "·cat",
+        "·sat",
+        "·antidisestablishmentarianism",
+        "⏎",
+        "·`",
+        "\\xe4",
+        "·mat",
+        "the",
+        ".",
+    ]
+    legend = Legend(
+        "probability of the token in the cell", "0", "1", palette(mode_shown()).attention
+    )
     for key, count, depth, known in (
         ("lens_example", 5, 3, [(0, 5)]),
         ("lens_long", 225, 13, [(0, 64), (128, 225)]),
@@ -230,7 +262,9 @@ def lens(on: On) -> None:
         color = probabilities[..., 0]
         numbers = {"entropy": 3 - 2 * color, "rank of ·cat": 1 + ids[..., 1]}
         ghosts = (ids[..., 0] * (row[..., 0] < 2), color) if depth == 3 else None
-        cells = encoded(known, ids, probabilities, color, numbers, dict(enumerate(words)), ghosts=ghosts)
+        cells = encoded(
+            known, ids, probabilities, color, numbers, dict(enumerate(words)), ghosts=ghosts
+        )
         rows = [(f"row {i}", f"row {i} of {depth}") for i in range(depth)]
         tokens = [words[i % 3] for i in range(count)]
         lens_grid(cells, rows, tokens, (1, 3), legend, on("pick"), key=key)
@@ -272,7 +306,9 @@ def surprise(on: On) -> None:
     """
     raws = [b"The", b" cat", b" \xc3", b"\xa9", b" sat"]
     bits = np.array([np.nan, 1.5, 3, 4.5, 6])
-    table = pd.DataFrame({"bits": bits, "probability": 2**-bits, "rank": [0, 10, 100, 1000, 10_000]})
+    table = pd.DataFrame(
+        {"bits": bits, "probability": 2**-bits, "rank": [0, 10, 100, 1000, 10_000]}
+    )
     table, unchanged = (table.assign(bits=b, nats=b * np.log(2)) for b in (bits, bits / 3))
     shown = [show_token(raw) for raw in raws]
     rows, legend = surprise_rows(table, shown, 8192, mode_shown(), unchanged=unchanged)
@@ -297,7 +333,14 @@ def tokenizer_rows(on: On) -> None:
     cuts = [
         Cut("whole", 50257, ("a", "·你"), (64, 220), 0, (b"a", raw[1:])),
         Cut("words", 300, ("a", UNK), (7, 299), 1, (b"a", raw[1:])),
-        Cut("bytes", 256, tuple(f"{b:02x}" for b in raw), tuple(raw), 0, tuple(bytes([b]) for b in raw)),
+        Cut(
+            "bytes",
+            256,
+            tuple(f"{b:02x}" for b in raw),
+            tuple(raw),
+            0,
+            tuple(bytes([b]) for b in raw),
+        ),
         Cut("letters", 26, ("b",) * 300, (1,) * 300, 0, (b"b",) * 300),
     ]
     draw_tokenizer_rows(cuts)
@@ -325,10 +368,16 @@ def worksheet(on: On) -> None:
     hidden = Cell(None, None, "masked: it comes later")
     triangle = [[hidden if j > i else cell(i, j) for j in range(3)] for i in range(3)]
     sources = (Source("x", "row", "row"), Source("x", "row", "column"))
-    vectors = Sheet("x", "1 vectors", "given", words, dims, numbers, edit=True, words=True, scale="signed")
-    weights = Sheet("weights", "2 weights", "softmax", words, words, triangle, "attention", "output", sources)
+    vectors = Sheet(
+        "x", "1 vectors", "given", words, dims, numbers, edit=True, words=True, scale="signed"
+    )
+    weights = Sheet(
+        "weights", "2 weights", "softmax", words, words, triangle, "attention", "output", sources
+    )
     later = Sheet("context", "3 context", "comes later", words, dims, numbers, later=True)
-    line = Line([vectors, Sign("→", "softmax"), weights, Sign("→", "mix", later=True), later], "One head")
+    line = Line(
+        [vectors, Sign("→", "softmax"), weights, Sign("→", "mix", later=True), later], "One head"
+    )
     sends = {"on_number": on("number"), "on_word": on("word"), "on_row": on("row")}
     draw_worksheet("example", [line], 1, "Point at a number.", **sends)
 

@@ -32,13 +32,17 @@ def values(page: Any, key: str, curve: int, field: str) -> np.ndarray:
     return np.array(page.evaluate(READ, [key, curve, field]))
 
 
-def place(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> list[float]:
+def place(
+    page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis"
+) -> list[float]:
     """Where the point (x, y) of these axes is on the screen, scrolled into view."""
     page.wait_for_selector(f".st-key-{key} .js-plotly-plot .main-svg")
     return page.evaluate(PLACE, [key, xaxis, yaxis, x, y])
 
 
-def hover(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> str:
+def hover(
+    page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis"
+) -> str:
     """The sentence that appears over the point."""
     left, top = place(page, key, x, y, xaxis, yaxis)
     label = page.locator(f".st-key-{key} .hoverlayer .hovertext")
@@ -46,11 +50,14 @@ def hover(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: 
     label.first.wait_for(state="detached")  # that of the last place
     page.mouse.move(left, top - 1)  # a value may be only two pixels wide
     page.mouse.move(left, top)
-    settled(page)  # Plotly looks at most every 50 ms: a look that is still due takes the next click away
+    # Plotly looks at most every 50 ms: a look that is still due takes the next click away
+    settled(page)
     return page.wait_for_function(SAID, arg=key).json_value()
 
 
-def click(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> str:
+def click(
+    page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis"
+) -> str:
     """Point at a place and press there, where it was heard; gives what it said."""
     said = hover(page, key, x, y, xaxis, yaxis)
     page.mouse.down()

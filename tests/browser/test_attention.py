@@ -63,7 +63,12 @@ def test_from_a_thumbnail_to_a_cell_and_its_numbers(open_page, trace) -> None:
     q = trace["q", 1][2, 8]
     k = trace["k", 1][2, 3]
     scaled = (q @ k).item() / len(q) ** 0.5
-    steps = {"scores": (q @ k).item(), "scaled": scaled, "masked": scaled, "weights": weights[8, 3].item()}
+    steps = {
+        "scores": (q @ k).item(),
+        "scaled": scaled,
+        "masked": scaled,
+        "weights": weights[8, 3].item(),
+    }
     for panel, value in steps.items():
         assert number(page, f"value-{panel}") == pytest.approx(value, rel=1e-4, abs=1e-4)
 
@@ -102,7 +107,8 @@ def test_a_long_text_is_read_through_a_window(open_page, mini) -> None:
 
     opened = seen(page)
     assert opened[0] <= 180 <= opened[1] and opened[2] <= 95 <= opened[3] and opened[4] > 3
-    assert matrix.locator(".label.row:not(.focus)").count() == opened[1] - opened[0] + 1  # all can be read
+    # all can be read
+    assert matrix.locator(".label.row:not(.focus)").count() == opened[1] - opened[0] + 1
     for query, key in ((180, 95), (opened[0], opened[2]), (opened[1], opened[3])):
         point_at(page, query, key)
         assert shown(page) == (str(query), str(key))
@@ -203,7 +209,8 @@ def test_arcs_beside_the_matrix_keep_what_is_pointed_at_and_clicked(open_page, t
     other = arcs.bounding_box()
     assert one["x"] + one["width"] <= other["x"] and other["x"] + other["width"] <= 1280
     assert max(one["y"], other["y"]) < 560  # both begin in the first screen
-    assert page.locator(by("head-5-0")).bounding_box()["y"] > one["y"] + one["height"]  # the grid is below
+    # the grid is below
+    assert page.locator(by("head-5-0")).bounding_box()["y"] > one["y"] + one["height"]
     assert int(arcs.get_attribute("data-lines")) == int((weights[0] > 0).sum())
     token("query", 9).hover()
     assert arcs.get_attribute("data-focus") == "9"

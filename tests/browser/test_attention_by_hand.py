@@ -41,7 +41,9 @@ def test_a_click_to_save_a_picture_that_is_not_drawn_yet_is_kept_until_it_is(ope
     buttons = page.locator(".st-key-scaling_variance_save")
     with page.expect_download() as saving:
         buttons.get_by_test_id("save-svg").click()
-        page.locator(".st-key-scaling_variance .not-yet").evaluate_all(hide, ["not-yet", "main-svg"])
+        page.locator(".st-key-scaling_variance .not-yet").evaluate_all(
+            hide, ["not-yet", "main-svg"]
+        )
     assert count and saving.value.suggested_filename.endswith(".svg")
     page = open_page("scaling", sc_p=0.2)  # an older address, of another step
     page.locator("div.st-key-scaling_drop_after").wait_for()

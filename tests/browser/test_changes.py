@@ -70,7 +70,9 @@ def test_the_strip_leaves_the_picture_in_the_first_screen(open_page):
     press(settled(page).get_by_role("button", name="Look at the first"))
     assert address(page)["edits"] == "z.4.3=zero,attn.4.3=first"
     wrong = ("what is this", "attn.x=zero", "z.9.9=zero", "z.1.2=" + "y" * 300)
-    phone = open_page("attention", viewport=(390, 844), edits=",".join(("z.4.3=zero", *wrong)), present="on")
+    phone = open_page(
+        "attention", viewport=(390, 844), edits=",".join(("z.4.3=zero", *wrong)), present="on"
+    )
     notes = phone.get_by_test_id("change-note")
     notes.first.wait_for()
     assert notes.count() == len(wrong) + 1  # and how one is written, once
@@ -81,9 +83,12 @@ def test_the_strip_leaves_the_picture_in_the_first_screen(open_page):
     notes.first.wait_for()
     assert notes.count() == len(wrong) + 1
     cut = "note => { const all = note.parentElement; return all.scrollHeight - all.clientHeight }"
-    assert notes.first.evaluate(cut) <= 1 and all(len(text) < 700 for text in notes.all_inner_texts())
+    assert notes.first.evaluate(cut) <= 1 and all(
+        len(text) < 700 for text in notes.all_inner_texts()
+    )
     strip = page.get_by_test_id("changes").bounding_box()
-    for undo in page.get_by_test_id("change-remove").all():  # each can be undone: none is off the strip
+    # each can be undone: none is off the strip
+    for undo in page.get_by_test_id("change-remove").all():
         box = undo.bounding_box()
         assert box["x"] + box["width"] <= strip["x"] + strip["width"]
 
@@ -94,7 +99,10 @@ class Changed(Visitor):
     strip: dict | None = None
 
     def _heard(self, message):
-        if message.WhichOneof("type") == "delta" and message.delta.WhichOneof("type") == "new_element":
+        if (
+            message.WhichOneof("type") == "delta"
+            and message.delta.WhichOneof("type") == "new_element"
+        ):
             element = message.delta.new_element
             if element.WhichOneof("type") == "bidi_component":
                 found = element.bidi_component

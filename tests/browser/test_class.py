@@ -83,7 +83,8 @@ def test_a_class_answers_together(open_page):
         pupil.wait_for_url("**/tokens?**")
     settled(by_link)
     before = len(runs)
-    lines[-1].send(slow)  # a slow browser looks for news of the page from which it was just led away
+    # a slow browser looks for news of the page from which it was just led away
+    lines[-1].send(slow)
     one_more(by_link, runs, before)
     settled(by_link).get_by_role("button", name="That is my guess").wait_for()
 
@@ -129,7 +130,9 @@ def test_a_strangers_link_asks_and_the_own_class_is_kept(open_page):
 
 def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page, tmp_path):
     tab = open_page("class")
-    (tmp_path / "mine.md").write_text("---\ntitle: Mine\n---\n## One\n\nRead.\n\n```step\npage: loss\n```\n")
+    (tmp_path / "mine.md").write_text(
+        "---\ntitle: Mine\n---\n## One\n\nRead.\n\n```step\npage: loss\n```\n"
+    )
     tab.locator(".st-key-class_file input[type=file]").set_input_files(tmp_path / "mine.md")
     tab.get_by_test_id("stFileChip").wait_for()
     press(tab.get_by_role("button", name="More models"))  # which lets go of models that were sent

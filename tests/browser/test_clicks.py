@@ -67,7 +67,11 @@ CLICKS = {
     "feed_forward": (
         {"text": TEXT, "token": 3, "block": 2},
         (("gelu_dots", 2, 5), r"unit (?P<ff_unit>\d+): .*it writes a row of size", {}),
-        (("unit_over_text", 0, 5), r"unit (?P<ff_unit>\d+) at `·and` \(position (?P<token>5)\)", {}),
+        (
+            ("unit_over_text", 0, 5),
+            r"unit (?P<ff_unit>\d+) at `·and` \(position (?P<token>5)\)",
+            {},
+        ),
     ),
     "generate": (
         {"text": STORY, "written": 4, "temperature": 0, "ask": "looked", "block": 5, "head": 0},
@@ -112,7 +116,11 @@ CLICKS = {
             {"edits": f"resid_pre.2@1={WOMAN}"},
         ),
         (("patching_map", (1, 2)), "", {"edits": ""}),  # once more, and it is undone
-        (("patching_head_map", (4, 3), *FOURTH), "block 3 head 4:values", {"edits": f"v.3.4={WOMAN}"}),
+        (
+            ("patching_head_map", (4, 3), *FOURTH),
+            "block 3 head 4:values",
+            {"edits": f"v.3.4={WOMAN}"},
+        ),
     ),
     "residual_stream": (
         {"text": TEXT, "token": 3},
@@ -126,7 +134,8 @@ CLICKS = {
     "why": (
         {"against": 1647},
         (("why_grid", (3, 4)), "block (?P<block>4) · head (?P<head>3)", {}),
-        (("why_sources", (2, 6)), "head (?P<head>6)", {}),  # a row is a head, whichever token's cell
+        # a row is a head, whichever token's cell
+        (("why_sources", (2, 6)), "head (?P<head>6)", {}),
         (("why_waterfall", 0, 11), r"block (?P<block>\d) · head (?P<head>\d)", {}),
     ),
 }
@@ -148,7 +157,9 @@ def test_what_is_pointed_at_is_named_and_what_is_clicked_is_chosen(open_page, na
             there = there | named.groupdict()
         # a slow browser may come to rest before it has sent what was clicked
         page.wait_for_url(
-            lambda url, there=there: {**dict.fromkeys(there, ""), **said_by(url)}.items() >= there.items()
+            lambda url, there=there: (
+                {**dict.fromkeys(there, ""), **said_by(url)}.items() >= there.items()
+            )
         )
         settled(page)
 
@@ -192,4 +203,6 @@ def test_a_file_of_texts_is_averaged(open_page, mini):
     page.get_by_text("n = 2)").first.wait_for()
     settled(page)
     means = -mini.knock_out(texts)["effect"].to_numpy()
-    assert np.allclose(np.abs(values(page, "many", 0, "x")), np.sort(np.abs(means))[::-1][:12], atol=1e-4)
+    assert np.allclose(
+        np.abs(values(page, "many", 0, "x")), np.sort(np.abs(means))[::-1][:12], atol=1e-4
+    )

@@ -114,7 +114,10 @@ ACTIONS = {
         (click_weight, ["pick", [5, 3]]),
         (click_label, ["pick", [4, None]]),
     ],
-    "surprise": [(by("surprise-chip", position=3), ["position", 2]), ("ArrowLeft Enter", ["position", 1])],
+    "surprise": [
+        (by("surprise-chip", position=3), ["position", 2]),
+        ("ArrowLeft Enter", ["position", 1]),
+    ],
     "prompt": [(("textarea", "Enter"), ["run", "one two"])],
     "lazy_section": [
         (
@@ -129,7 +132,10 @@ ACTIONS = {
         )
     ],
     "theme_watch": [(lambda page: page.emulate_media(color_scheme="dark"), ["changed", True])],
-    "token_cards": [(by("token-card", position=4), ["position", 4]), ("Home Space", ["position", 0])],
+    "token_cards": [
+        (by("token-card", position=4), ["position", 4]),
+        ("Home Space", ["position", 0]),
+    ],
     "windows": [
         (by("window", window=2), ["window", 2]),
         (by("window", window=6), ["window", 6]),
@@ -208,12 +214,15 @@ def test_every_component_has_an_example_and_all_that_send_are_tried(monkeypatch)
     for name in sends:
         getattr(drawings, name)(lambda event: lambda *came: None)
     tried = {name: {sent[0] for _, sent in actions} for name, actions in ACTIONS.items()}
-    assert {n: events for n, events in sends.items() if events} == {n: tried[n] for n in sends if n in tried}
+    assert {n: events for n, events in sends.items() if events} == {
+        n: tried[n] for n in sends if n in tried
+    }
     assert {name for name, events in sends.items() if not events} == SILENT
 
 
 def test_only_who_comes_near_is_heard(browser, examples):
-    context = browser.new_context(viewport={"width": 1000, "height": 800})  # and not as if all were in sight
+    # and not as if all were in sight
+    context = browser.new_context(viewport={"width": 1000, "height": 800})
     page = context.new_page()
     page.goto(f"{examples}/?only=lazy_section")
     part(page, "lazy_section", by("near")).wait_for()
@@ -326,7 +335,9 @@ def a_long_strip_shows_the_selected_chip_and_says_what_is_out_of_sight(page):
     more = part(page, "chips", "[data-testid=chips-more]").nth(2)
     frame = strip.bounding_box()
     chosen = strip.locator("[aria-pressed=true]").bounding_box()
-    assert frame["y"] <= chosen["y"] and chosen["y"] + chosen["height"] <= frame["y"] + frame["height"]
+    assert (
+        frame["y"] <= chosen["y"] and chosen["y"] + chosen["height"] <= frame["y"] + frame["height"]
+    )
     hidden = int(more.get_attribute("data-hidden"))
     assert 100 < hidden < 225
     more.click()
@@ -348,17 +359,24 @@ def chips_by_weight(page):
 
 def parts_of_a_character_stand_under_it(page):
     group = part(page, "chips", by("group", start=3, stop=6)).first
-    inside = group.locator("[data-testid=chip]").evaluate_all("all => all.map(n => n.dataset.position)")
+    inside = group.locator("[data-testid=chip]").evaluate_all(
+        "all => all.map(n => n.dataset.position)"
+    )
     assert (group.get_attribute("data-text"), inside) == ("·你", ["3", "4", "5"])
     whole = group.locator(".whole").bounding_box()
-    assert whole["y"] + whole["height"] <= group.locator("[data-testid=chip]").first.bounding_box()["y"] + 1
+    assert (
+        whole["y"] + whole["height"]
+        <= group.locator("[data-testid=chip]").first.bounding_box()["y"] + 1
+    )
 
 
 def test_a_windows_targets_stand_under_its_inputs_and_one_further_on(open_example):
     page = open_example("windows")
     shown = part(page, "windows", by("windows")).first
     seen = "all => all.map((n) => [+n.dataset.window, +n.dataset.position, n.getBoundingClientRect().x])"
-    inputs, targets = (shown.locator(by(f"window-{kind}")).evaluate_all(seen) for kind in ("input", "target"))
+    inputs, targets = (
+        shown.locator(by(f"window-{kind}")).evaluate_all(seen) for kind in ("input", "target")
+    )
     assert [cell[:2] for cell in inputs] == [[w, w + i] for w in range(4) for i in range(4)]
     assert [cell[:2] for cell in targets] == [[1, 2 + i] for i in range(4)]
     columns = {position: x for _, position, x in inputs}

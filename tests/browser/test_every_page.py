@@ -76,7 +76,8 @@ def printed(page):
 def turned(page):
     """Dark and on a phone: nothing sticks out, nothing moves, nobody is shut out."""
     page.emulate_media(color_scheme="dark")
-    page.set_viewport_size({"width": 390, "height": 844})  # at once: a chart is drawn anew for either
+    # at once: a chart is drawn anew for either
+    page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function(PAPER, arg=palette("dark").paper)
     page.locator(".gv[data-mode=light]").filter(visible=True).first.wait_for(state="detached")
     app = page.locator("[data-testid=stApp]")

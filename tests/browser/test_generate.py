@@ -36,7 +36,11 @@ def test_it_plays_pauses_and_goes_back(open_page, mini):
     assert chosen(page) == len(ids) - 2 and written(page) == ids
     point = float(page.get_by_test_id("point").get_attribute("data-at"))
     segment = page.locator("[data-testid=segment].drawn")
-    assert float(segment.get_attribute("data-start")) <= point < float(segment.get_attribute("data-stop"))
+    assert (
+        float(segment.get_attribute("data-start"))
+        <= point
+        < float(segment.get_attribute("data-stop"))
+    )
     drawn = page.get_by_test_id("draw-row").evaluate_all(
         "(rows) => rows.map((row) => [Number(row.dataset.probability),"
         " row.querySelector('.fill').clientWidth / row.querySelector('.track').clientWidth])"

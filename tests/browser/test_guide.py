@@ -35,7 +35,9 @@ def test_the_tour(open_page):
 
     settled(page)
     page.wait_for_url("**/next_token?**")
-    assert page.get_by_test_id("candidate").count() == 0 and page.get_by_test_id("chip").count() == 0
+    assert (
+        page.get_by_test_id("candidate").count() == 0 and page.get_by_test_id("chip").count() == 0
+    )
     page.get_by_role("textbox", name="Which word").fill("mill")
     guess()
     assert page.get_by_test_id("candidate").first.get_attribute("data-rank") == "1"
@@ -93,7 +95,11 @@ def test_a_lesson_frames_what_it_asks_its_reader_to_look_at(open_page, name):
         bar.get_by_text(step.heading, exact=True).wait_for()
         if step.ask is not None:
             token = step.ask.kind == "token"
-            press(bar.get_by_test_id("chip").first if token else bar.get_by_role("button", name="Show me"))
+            press(
+                bar.get_by_test_id("chip").first
+                if token
+                else bar.get_by_role("button", name="Show me")
+            )
             bar.get_by_text("This model:").wait_for()
             assert bar.get_by_text("You said").count() == token
         if step.look:
@@ -109,7 +115,9 @@ def test_what_is_framed_stays_in_sight_until_the_reader_acts(open_page):
       return top > bar && bottom <= innerHeight;
     }"""
     page.wait_for_function(seen)
-    grown = "(px) => document.querySelector('.st-key-gv_bar').style.setProperty('margin-bottom', px)"
+    grown = (
+        "(px) => document.querySelector('.st-key-gv_bar').style.setProperty('margin-bottom', px)"
+    )
     page.evaluate(grown, "900px")  # as when something above it is drawn late
     page.wait_for_function(seen)
     page.mouse.wheel(0, -3000)
@@ -121,12 +129,18 @@ def test_what_is_framed_stays_in_sight_until_the_reader_acts(open_page):
 
 def test_lessons_are_listed_and_a_teachers_own_file_is_opened(open_page, tmp_path):
     step = '```step\npage: loss\nplace: {text: "one two three"}\n```'
-    (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\nRead **this**.\n\n{step}\n")
-    (tmp_path / "wrong.md").write_text((tmp_path / "mine.md").read_text().replace("loss", "nowhere"))
+    (tmp_path / "mine.md").write_text(
+        f"---\ntitle: Mine\n---\n## One\n\nRead **this**.\n\n{step}\n"
+    )
+    (tmp_path / "wrong.md").write_text(
+        (tmp_path / "mine.md").read_text().replace("loss", "nowhere")
+    )
     page = open_page()
     press(page.get_by_role("button", name="Lessons"))
     last = page.get_by_role("link", name="Lesson 8")
-    assert last.evaluate("link => [...link.children].every(part => part.scrollWidth <= part.clientWidth)")
+    assert last.evaluate(
+        "link => [...link.children].every(part => part.scrollWidth <= part.clientWidth)"
+    )
     files = page.locator(".st-key-guide_file input[type=file]")
     files.set_input_files(tmp_path / "wrong.md")
     page.get_by_text("This file is no guide. Line 4: there is no page 'nowhere'").wait_for()

@@ -67,12 +67,16 @@ def opened(browser, lm, tmp_path_factory):
         file = folder / f"{of.name}.html"
         if not file.exists():
             guide = guides.find("tour") if of is lm else None
-            file.write_text(handout(of, DEFAULT_TEXT if of is lm else "", guide=guide), encoding="utf-8")
+            file.write_text(
+                handout(of, DEFAULT_TEXT if of is lm else "", guide=guide), encoding="utf-8"
+            )
             assert file.stat().st_size <= LARGEST
         page, watch = new_page(browser, offline=True)
         pages.append((page, watch))
         own = ("file:", "blob:", "data:")
-        page.on("request", lambda asked: asked.url.startswith(own) or watch.faults.append(asked.url))
+        page.on(
+            "request", lambda asked: asked.url.startswith(own) or watch.faults.append(asked.url)
+        )
         page.goto(f"{file.as_uri()}{hash}")
         return at_rest(page)
 
@@ -89,7 +93,9 @@ def page(opened):
 
 
 def at_rest(page):
-    page.wait_for_function("() => document.querySelector('footer') && !('busy' in document.body.dataset)")
+    page.wait_for_function(
+        "() => document.querySelector('footer') && !('busy' in document.body.dataset)"
+    )
     return page
 
 
@@ -140,7 +146,11 @@ def compare(page, lm, tried, folder):
             expected = trace[key].numpy()
             near(numbers[at : at + expected.size].reshape(shape), expected, f"{key} of {case}")
             at += expected.size
-        near(numbers[at : at + lm.config.vocab_size], trace.logits(-1).numpy(), f"the logits of {case}")
+        near(
+            numbers[at : at + lm.config.vocab_size],
+            trace.logits(-1).numpy(),
+            f"the logits of {case}",
+        )
         at += lm.config.vocab_size
     assert at == len(numbers)
 
@@ -162,11 +172,21 @@ def test_a_model_of_another_kind(opened, tmp_path):
     page = opened("", of=other)
     assert page.title() == "letters<b>: a GPT in one file"
     assert "no text yet" in page.get_by_role("status").inner_text()
-    tried = [("a", [], False), ("你a b\n👩ébb", ["z.1.2=zero"], False), ("é👩", ["attn.*=uniform"], True)]
-    tried += [
-        (text, [], special) for text in ("babaéé", "aéébé", "ébéé", "b ba") for special in (False, True)
+    tried = [
+        ("a", [], False),
+        ("你a b\n👩ébb", ["z.1.2=zero"], False),
+        ("é👩", ["attn.*=uniform"], True),
     ]
-    assert other.encode("babaéé aéé") == [7, 7, 6, 6, 2, 9] and other.encode("aéébéé", True) == [9, 1, 8]
+    tried += [
+        (text, [], special)
+        for text in ("babaéé", "aéébé", "ébéé", "b ba")
+        for special in (False, True)
+    ]
+    assert other.encode("babaéé aéé") == [7, 7, 6, 6, 2, 9] and other.encode("aéébéé", True) == [
+        9,
+        1,
+        8,
+    ]
     compare(page, other, tried, tmp_path)
     page.get_by_role("textbox").fill("axb")
     page.get_by_role("button", name="Run").click()
@@ -176,14 +196,20 @@ def test_a_model_of_another_kind(opened, tmp_path):
 def test_what_cannot_be_computed_is_refused_in_a_sentence(page):
     cases = [["", []], ["a " * 300, []]]
     cases += [["a b", [edit]] for edit in ("z.9.3=zero", "z.4.3=sample", "z.4=first", "x")]
-    refused = (
-        "(cases) => Promise.all(cases.map((one) => gptviz.trace(...one).catch(({ message }) => message)))"
-    )
-    whys = ["no tokens", "do not fit", "no block 9", "must be zero", "where a head looks", "is written"]
+    refused = "(cases) => Promise.all(cases.map((one) => gptviz.trace(...one).catch(({ message }) => message)))"
+    whys = [
+        "no tokens",
+        "do not fit",
+        "no block 9",
+        "must be zero",
+        "where a head looks",
+        "is written",
+    ]
     for sentence, why in zip(page.evaluate(refused, cases), whys, strict=True):
         assert why in sentence
     half, whole = (
-        page.evaluate(f"gptviz.trace('\\u{one}x').then(({{ ids }}) => ids)") for one in ("d800", "fffd")
+        page.evaluate(f"gptviz.trace('\\u{one}x').then(({{ ids }}) => ids)")
+        for one in ("d800", "fffd")
     )
     assert half == whole
 
@@ -199,7 +225,11 @@ def test_tokens_look_as_in_the_app(page, lm):
         assert own == [list(group) for group in shared_characters(raws)], text
     asked = []
     expected = []
-    for text in [*examples(TEXTS, 60), "The unbelievable umbrella", "antidisestablishmentarianism" * 2]:
+    for text in [
+        *examples(TEXTS, 60),
+        "The unbelievable umbrella",
+        "antidisestablishmentarianism" * 2,
+    ]:
         at = 0
         for piece in show_work(lm.tokenizer, text, special_tokens=True):
             mine = {"raw": piece.raw.decode("latin-1"), "ids": piece.ids}
@@ -225,14 +255,19 @@ def test_a_lesson_on_it(opened, lm):
     for kind, first in (("svg", b"<svg"), ("png", b"\x89PNG")):
         with page.expect_download() as download:
             page.locator("[data-part=head]").get_by_test_id(f"save-{kind}").click()
-        assert download.value.suggested_filename == f"gptviz-attention-block4-head3-token15-changed.{kind}"
+        assert (
+            download.value.suggested_filename
+            == f"gptviz-attention-block4-head3-token15-changed.{kind}"
+        )
         assert download.value.path().read_bytes().startswith(first)
     page.get_by_role("link", name="Next token").click()
     first = page.get_by_test_id("candidate").first
     best = muted.next_tokens(1, temperature=0.5).iloc[0]
     page.get_by_role("slider", name="Temperature").fill("0.5")
     page.get_by_text(probability_text(float(best.probability))).first.wait_for()
-    assert float(first.get_attribute("data-probability")) == pytest.approx(best.probability, abs=1e-4)
+    assert float(first.get_attribute("data-probability")) == pytest.approx(
+        best.probability, abs=1e-4
+    )
     first.get_by_test_id("append").click()
     assert at_rest(page).get_by_role("textbox").input_value() == DEFAULT_TEXT + best.token
     assert "z.4.3%3Dzero" in page.evaluate("location.hash")
@@ -248,7 +283,9 @@ def test_a_lesson_on_it(opened, lm):
         for mode, other, width in (("dark", "light", 390), ("light", "dark", 1280)):
             page.emulate_media(color_scheme=mode)
             page.set_viewport_size({"width": width, "height": 800})
-            page.locator(f".gv[data-mode={other}]").filter(visible=True).first.wait_for(state="detached")
+            page.locator(f".gv[data-mode={other}]").filter(visible=True).first.wait_for(
+                state="detached"
+            )
             assert shut_out(at_rest(page)) == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             drawn_on = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -266,7 +303,9 @@ def test_a_lesson_on_it(opened, lm):
 
 
 def test_a_head_whose_weights_are_off_has_moved_by_1(opened):
-    head = at_rest(opened("#page=attention&block=4&head=3&edits=attn.4%3Dzero")).get_by_test_id("head-4-3")
+    head = at_rest(opened("#page=attention&block=4&head=3&edits=attn.4%3Dzero")).get_by_test_id(
+        "head-4-3"
+    )
     assert "Its pattern moved by 1.0." in head.get_attribute("aria-label")
 
 
@@ -283,7 +322,9 @@ def test_on_paper_it_has_no_buttons(opened):
     page = opened("#page=attention")
     page.emulate_media(media="print")
     for action in ("nav a", ".act", ".save", ".run"):
-        assert page.locator(action).count() and not page.locator(action).filter(visible=True).count(), action
+        assert (
+            page.locator(action).count() and not page.locator(action).filter(visible=True).count()
+        ), action
     assert page.get_by_test_id("chip").first.is_visible()
 
 

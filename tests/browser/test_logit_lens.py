@@ -32,7 +32,9 @@ def test_a_cell_lists_its_ten_with_bars_and_has_a_ring_where_it_is_chosen(open_p
     )
     ids, probabilities, widths = zip(*listed, strict=True)
     assert [*ids] == top.indices.tolist()
-    assert np.allclose(probabilities, top.values, atol=1e-5) and np.allclose(widths, top.values, atol=0.02)
+    assert np.allclose(probabilities, top.values, atol=1e-5) and np.allclose(
+        widths, top.values, atol=0.02
+    )
     press(cell(page, 11, 14))
     assert (address(page)["token"], address(page)["lens_row"]) == ("14", "11")
     cell(page, 11, 14).and_(page.locator(".ring")).wait_for()
@@ -46,7 +48,10 @@ def test_a_long_text_is_read_through_a_window(open_page, mini):
     top = logit_lens(mini.trace(LONG), mini.model, last)[-1].argmax().item()
     assert int(cell(page, 12, last).get_attribute("data-id")) == top
     for row in (0, 12):  # what stands there can be read
-        assert cell(page, row, first).inner_text() and cell(page, row, first).bounding_box()["width"] >= 38
+        assert (
+            cell(page, row, first).inner_text()
+            and cell(page, row, first).bounding_box()["width"] >= 38
+        )
 
     page.get_by_test_id("lens-in").click()
     nearer = seen(page)

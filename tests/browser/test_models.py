@@ -38,7 +38,9 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def fresh(browser, hub, home):
     """A server of its own, that nobody has visited, and whose hub is ours."""
-    process, url = start_server(home, HF_ENDPOINT=hub.url, HF_HOME=str(home / "hf"), HF_HUB_OFFLINE="0")
+    process, url = start_server(
+        home, HF_ENDPOINT=hub.url, HF_HOME=str(home / "hf"), HF_HUB_OFFLINE="0"
+    )
     yield url
     stop_server(process)
 
@@ -58,7 +60,9 @@ def bring(page, *files):
 
 def shown_probability(page):
     """Of the most probable next token, as the end of the strip says it."""
-    title = page.locator("[data-testid=chips] [title*='most probable next token']").get_attribute("title")
+    title = page.locator("[data-testid=chips] [title*='most probable next token']").get_attribute(
+        "title"
+    )
     return float(re.search(r"probability (0\.\d+)", title)[1])
 
 
@@ -174,7 +178,8 @@ def test_a_click_in_the_table_takes_the_model(fresh, open_page):
     # the grid draws itself on a canvas; what it has drawn stands in a table for those who cannot see it
     grid.locator("canvas td").first.wait_for(state="attached")
     box = grid.bounding_box()
-    page.mouse.click(box["x"] + 60, box["y"] + 35 * 3.5)  # the header, mini, mini-untrained, gpt2-untrained
+    # the header, mini, mini-untrained, gpt2-untrained
+    page.mouse.click(box["x"] + 60, box["y"] + 35 * 3.5)
     page.get_by_text("12 blocks × 12 heads, 768 wide").wait_for()
     settled(page)
     assert page.get_by_role("dialog").count() == 0

@@ -18,11 +18,14 @@ ROWS = """rows => rows.map((row) => {
 
 
 def candidates(page):
-    page.get_by_test_id("candidate").first.wait_for()  # after a reload the component comes a moment later
+    # after a reload the component comes a moment later
+    page.get_by_test_id("candidate").first.wait_for()
     return page.get_by_test_id("candidate").evaluate_all(ROWS)
 
 
-def test_bars_are_as_long_as_their_numbers_and_stand_in_the_outline_of_the_unchanged_ones(open_page, mini):
+def test_bars_are_as_long_as_their_numbers_and_stand_in_the_outline_of_the_unchanged_ones(
+    open_page, mini
+):
     edits = "z.4.3=zero"  # without it, the first has 0.952; with it, 0.183
     page = open_page("next_token", edits=edits)
     page.get_by_test_id("candidate").first.wait_for()
@@ -35,9 +38,13 @@ def test_bars_are_as_long_as_their_numbers_and_stand_in_the_outline_of_the_uncha
         assert np.allclose([row[drawn] for row in rows], expected, atol=0.02)
     first = page.get_by_test_id("candidate").first
     for part, carried in ((".before", "ghost"), (".p", "probability")):
-        assert float(first.locator(part).inner_text()) == pytest.approx(float(rows[0][carried]), abs=5e-4)
+        assert float(first.locator(part).inner_text()) == pytest.approx(
+            float(rows[0][carried]), abs=5e-4
+        )
     projected = open_page("next_token", viewport=(1280, 800), edits=edits, present="on")
-    row, last = (projected.get_by_test_id(name).first.bounding_box() for name in ("candidate", "append"))
+    row, last = (
+        projected.get_by_test_id(name).first.bounding_box() for name in ("candidate", "append")
+    )
     assert last["x"] + last["width"] <= row["x"] + row["width"]
 
 

@@ -61,7 +61,9 @@ def hovered(frame, query, key, of):
     """What the matrix says of a cell that is pointed at."""
     cells = frame.get_by_test_id("cells-weights")
     box = cells.bounding_box()
-    cells.hover(position={"x": (key + 0.5) * box["width"] / of, "y": (query + 0.5) * box["height"] / of})
+    cells.hover(
+        position={"x": (key + 0.5) * box["width"] / of, "y": (query + 0.5) * box["height"] / of}
+    )
     return float(frame.get_by_test_id("says-head").get_attribute("data-value"))
 
 
@@ -86,9 +88,14 @@ def test_a_notebook_is_run_exported_and_opened_offline(offline, tmp_path, t):
     assert hovered(head, 5, 2, len(t)) == pytest.approx(t["attn", 3][1, 5, 2].item(), abs=1e-6)
     for i, frame in enumerate((everything, head, norms)):  # as high as what is in it
         inside = frame.locator("main").evaluate("main => main.offsetHeight")
-        assert frames.nth(i).bounding_box()["height"] == pytest.approx(inside + 2, abs=2) and inside > 250
+        assert (
+            frames.nth(i).bounding_box()["height"] == pytest.approx(inside + 2, abs=2)
+            and inside > 250
+        )
     # VS Code scrolls by the wheel's events of the document around the pictures
-    page.evaluate("window.wheel = 0; addEventListener('wheel', (event) => (window.wheel += event.deltaY))")
+    page.evaluate(
+        "window.wheel = 0; addEventListener('wheel', (event) => (window.wheel += event.deltaY))"
+    )
     head.get_by_test_id("cells-weights").hover()
     page.mouse.wheel(0, 30)
     page.wait_for_function("wheel === 30")
@@ -113,7 +120,11 @@ def test_a_notebook_is_run_exported_and_opened_offline(offline, tmp_path, t):
 # What JupyterLab leaves of an output that is not trusted (its packages/apputils/src/sanitizer.ts).
 JUPYTERLAB = {
     "tags": {*ALLOWED_TAGS, "div", "p", "img", "figure", "span", "table"},
-    "attributes": {**ALLOWED_ATTRIBUTES, "img": ["alt", "src", "width", "height"], "*": ["class", "title"]},
+    "attributes": {
+        **ALLOWED_ATTRIBUTES,
+        "img": ["alt", "src", "width", "height"],
+        "*": ["class", "title"],
+    },
     "protocols": {*ALLOWED_PROTOCOLS, "data"},
 }
 
@@ -131,7 +142,8 @@ def test_where_a_notebook_is_not_trusted_a_still_picture_is_left(offline, tmp_pa
     assert "File → Trust Notebook" in page.locator("p").inner_text()
     cell = new_code_cell("t", outputs=[nbformat.v4.new_output("execute_result", kept)])
     cleaned, _ = SanitizeHTML().preprocess_cell(cell, {}, 0)
-    assert cleaned.outputs[0].data["image/png"] == kept["image/png"]  # what VS Code shows, and GitHub may
+    # what VS Code shows, and GitHub may
+    assert cleaned.outputs[0].data["image/png"] == kept["image/png"]
 
 
 def test_a_picture_is_as_dark_as_its_reader_has_it(browser, tmp_path, t):
@@ -152,7 +164,9 @@ def test_a_file_answers_clicks_and_saves_its_pictures(offline, tmp_path, t):
     page = offline(t.to_html(tmp_path / "heads.html"))
     drawn(page)
     page.get_by_test_id("head-5-2").click()
-    assert page.get_by_test_id("picture-part").nth(2).locator("h2").inner_text() == "Block 5, head 2"
+    assert (
+        page.get_by_test_id("picture-part").nth(2).locator("h2").inner_text() == "Block 5, head 2"
+    )
     assert hovered(page, 6, 4, len(t)) == pytest.approx(t["attn", 5][2, 6, 4].item(), abs=1e-6)
     page.get_by_test_id("chip").nth(6).click()
     assert page.get_by_test_id("chip").nth(6).get_attribute("aria-pressed") == "true"
@@ -176,10 +190,15 @@ def test_what_stands_below_a_token_is_of_the_one_that_is_chosen(offline, tmp_pat
         page.locator(by("machine", at=at)).wait_for()
         page.locator(".layer.before").wait_for(state="detached")
     weight = page.locator(by("place-door", kind="cell")).nth(2)
-    assert float(weight.get_attribute("data-value")) == pytest.approx(t["attn", 3][1, -1, 2].item(), abs=1e-6)
+    assert float(weight.get_attribute("data-value")) == pytest.approx(
+        t["attn", 3][1, -1, 2].item(), abs=1e-6
+    )
     weight.click()  # of cells a file has only Play's
     said = page.get_by_test_id("place-tells").inner_text()
-    assert said == f'Not in this file: t.show("overview", at="block.3.head.1.cell.{len(t) - 1}.2") draws it.'
+    assert (
+        said
+        == f'Not in this file: t.show("overview", at="block.3.head.1.cell.{len(t) - 1}.2") draws it.'
+    )
     page = offline(t.show("generate", 3, temperature=0).to_html(tmp_path / "generate.html"))
     steps = [drawn(page).nth(1).get_by_test_id("candidate").first.get_attribute("data-id")]
     for step in (1, 2):
@@ -192,15 +211,24 @@ def test_every_picture_is_drawn_without_a_network(offline, tmp_path):
     lm = random_lm().edited("z.1.2=zero")
     t = lm.trace(TEXT)
     other = [*lm.encode(TEXT)[:-1], 9]
-    given = {"patching": {"other": other, "target": (4, 5)}, "compare": {"other": lm.plain.trace(TEXT)}}
+    given = {
+        "patching": {"other": other, "target": (4, 5)},
+        "compare": {"other": lm.plain.trace(TEXT)},
+    }
     given |= {"generate": {"n": 4}, "attention": {"arcs": True}}
     made = [t.show(name, **given.get(name, {})) for name in PICTURES]
     parts = tuple(part for one in made for part in one.parts)
     page = offline(Picture("All of them", (), parts).to_html(tmp_path / "all.html"))
     found = drawn(page)
-    assert found.count() == len(parts) == page.locator("[data-testid=picture-part][data-drawn]").count()
+    assert (
+        found.count()
+        == len(parts)
+        == page.locator("[data-testid=picture-part][data-drawn]").count()
+    )
     heights = [found.nth(i).bounding_box()["height"] for i in range(len(parts))]
-    assert all(high > (10 if "text" in part else 40) for high, part in zip(heights, parts, strict=True))
+    assert all(
+        high > (10 if "text" in part else 40) for high, part in zip(heights, parts, strict=True)
+    )
     figures = page.get_by_test_id("chart")
     assert figures.count() == sum("figure" in part for part in parts)
     muted = page.locator("[data-testid=picture-part]").filter(
@@ -212,7 +240,8 @@ def test_every_picture_is_drawn_without_a_network(offline, tmp_path):
     tip = muted.get_by_test_id("chart-tip")
     tip.wait_for()
     said = tip.inner_text()
-    grid.click(position={"x": box["width"] / 2, "y": box["height"] / 2})  # what is clicked stays below it
+    # what is clicked stays below it
+    grid.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
     assert muted.get_by_test_id("pinned").inner_text() == said
     assert re.search(r"block \d · .*muting it takes away −?[\d.]+", said)
     muted.get_by_test_id("chart-keys").focus()  # and by keyboard

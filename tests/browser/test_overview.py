@@ -30,7 +30,9 @@ def test_one_falls_by_clicks_from_the_machine_to_a_number_and_back(open_page, mi
             cells = page.locator(by("place-door", kind="cell")).evaluate_all(
                 "all => all.map((one) => [one.dataset.at, Number(one.dataset.value)])"
             )
-            expected = {f"{HEAD}.cell.15.{key}": float(weight) for key, weight in enumerate(weights)}
+            expected = {
+                f"{HEAD}.cell.15.{key}": float(weight) for key, weight in enumerate(weights)
+            }
             assert dict(cells) == pytest.approx(expected, abs=1e-6)
         place.click(position={"x": 3, "y": 3})
         arrived(page, at)

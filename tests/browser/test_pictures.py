@@ -50,7 +50,8 @@ def save(buttons, name, folder, mode="light", kinds=("svg", "png")):
         assert png.size == tuple(3 * length for length in size(svg))
         assert png.getpixel((0, 0)) == ImageColor.getrgb(PALETTES[mode].paper)
         assert len(set(png.resize((300, 200)).get_flattened_data())) > 20
-    words = svg.findall(f"{SVG}text")  # what it says about itself stands above it, the picture inside
+    # what it says about itself stands above it, the picture inside
+    words = svg.findall(f"{SVG}text")
     inside = svg.find(f"{SVG}svg")
     if inside is None:
         return svg
@@ -104,12 +105,15 @@ def test_cards_that_scroll_merges_and_tokenizers_are_saved(open_page, tmp_path):
     mini = get_encoding("mini")
     whole = []
     raws = [token_bytes(mini, id) for id in encode(mini, TEXT)]
-    shared = {group.start: group.text for group in character_groups(raws) if len(group.positions) > 1}
+    shared = {
+        group.start: group.text for group in character_groups(raws) if len(group.positions) > 1
+    }
     for position, (id, raw) in enumerate(zip(encode(mini, TEXT), raws, strict=True)):
         # a character that this token and the next hold together stands above them
         whole += [show_token(shared[position].encode())] if position in shared else []
         whole += [str(position), show_token(raw), str(id), raw.hex(" ")]
-    for text, of in zip(texts_of(svg), whole, strict=True):  # bytes of a long token end as on its card
+    # bytes of a long token end as on its card
+    for text, of in zip(texts_of(svg), whole, strict=True):
         assert text == of or (text.endswith("…") and of.startswith(text[:-1]))
     assert cards.evaluate("(n) => [n.className, n.getAttribute('style') || '']") == ["cards", ""]
 
@@ -131,17 +135,22 @@ def test_a_place_of_the_machine_is_saved_as_it_stands(open_page, tmp_path):
     drawn = page.locator("[data-testid=machine] .layer.now svg")
     svg = save(rows_of_buttons(page), "overview", tmp_path, "dark")
     assert svg.get("y")  # below its title
-    shown = drawn.evaluate("(svg) => [...svg.querySelectorAll('text')].map((text) => text.textContent)")
+    shown = drawn.evaluate(
+        "(svg) => [...svg.querySelectorAll('text')].map((text) => text.textContent)"
+    )
     assert texts_of(svg) == shown and len(shown) > 15
     assert len([*svg.iter(f"{SVG}image")]) == 7  # a row at each wire
     assert_all_inside(svg)
 
-    seen = Image.open(BytesIO(page.locator("[data-testid=machine] .stage").screenshot())).convert("RGB")
+    seen = Image.open(BytesIO(page.locator("[data-testid=machine] .stage").screenshot())).convert(
+        "RGB"
+    )
     saved = Image.open(next(tmp_path.glob("gptviz-overview*.png"))).convert("RGB")
     saved = saved.resize([length // 3 for length in saved.size], Image.Resampling.BOX)
     saved = saved.crop((0, saved.height - seen.height, seen.width, saved.height))
     blurred = [
-        image.resize((seen.width // 12, seen.height // 12), Image.Resampling.BOX) for image in (seen, saved)
+        image.resize((seen.width // 12, seen.height // 12), Image.Resampling.BOX)
+        for image in (seen, saved)
     ]
     difference = ImageStat.Stat(ImageChops.difference(*blurred))
     assert max(difference.mean) < 3

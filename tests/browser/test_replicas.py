@@ -71,7 +71,9 @@ def visitors(replica):
     return int(found[1]) if found else 0
 
 
-def test_a_visitor_whose_replica_dies_comes_up_at_the_other_as_it_was(replicas, open_page, tmp_path):
+def test_a_visitor_whose_replica_dies_comes_up_at_the_other_as_it_was(
+    replicas, open_page, tmp_path
+):
     router, servers, kill = replicas
     page = open_page("attention", base=router, text="The old house", token=2)
     (home,) = (number for number, server in enumerate(servers) if visitors(server))
@@ -119,10 +121,19 @@ def test_who_comes_once_more_comes_to_the_same_replica(haproxy, tmp_path):
     servers = [ThreadingHTTPServer(("127.0.0.1", 0), EndsWhatRests) for _ in range(2)]
     for one in servers:
         threading.Thread(target=one.serve_forever, daemon=True).start()
-    lines = [f"    server r{one.server_port} 127.0.0.1:{one.server_port} check\n" for one in servers]
+    lines = [
+        f"    server r{one.server_port} 127.0.0.1:{one.server_port} check\n" for one in servers
+    ]
     (tmp_path / "backend.cfg").write_text("".join(["backend replicas\n", *lines]))
     port = free_port()
-    command = [haproxy, "-db", "-f", ROOT / "deploy" / "haproxy.cfg", "-f", tmp_path / "backend.cfg"]
+    command = [
+        haproxy,
+        "-db",
+        "-f",
+        ROOT / "deploy" / "haproxy.cfg",
+        "-f",
+        tmp_path / "backend.cfg",
+    ]
     router = subprocess.Popen(command, env=os.environ | {"GPTVIZ_PORT": str(port)})
     try:
         until(lambda: answers(f"http://127.0.0.1:{port}/healthz"))
@@ -132,7 +143,9 @@ def test_who_comes_once_more_comes_to_the_same_replica(haproxy, tmp_path):
         for _ in range(6):
             visitor.request("GET", "/", headers=cookie)
             answer = visitor.getresponse()
-            cookie |= {"Cookie": said.split(";")[0]} if (said := answer.getheader("Set-Cookie")) else {}
+            cookie |= (
+                {"Cookie": said.split(";")[0]} if (said := answer.getheader("Set-Cookie")) else {}
+            )
             seen.append(answer.read())
         assert len(set(seen)) == 1 and cookie
     finally:
@@ -144,7 +157,11 @@ def test_who_comes_once_more_comes_to_the_same_replica(haproxy, tmp_path):
 
 class SaysWhoComes(BaseHTTPRequestHandler):
     def do_GET(self):
-        said = [f"{name}: {value}" for name, value in self.headers.items() if "forwarded" in name.lower()]
+        said = [
+            f"{name}: {value}"
+            for name, value in self.headers.items()
+            if "forwarded" in name.lower()
+        ]
         body = "\n".join(said).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
@@ -162,7 +179,14 @@ def test_what_a_visitor_says_of_its_own_address_is_not_believed(haproxy, tmp_pat
         f"backend replicas\n    server r 127.0.0.1:{server.server_port} check\n"
     )
     port = free_port()
-    command = [haproxy, "-db", "-f", ROOT / "deploy" / "haproxy.cfg", "-f", tmp_path / "backend.cfg"]
+    command = [
+        haproxy,
+        "-db",
+        "-f",
+        ROOT / "deploy" / "haproxy.cfg",
+        "-f",
+        tmp_path / "backend.cfg",
+    ]
     router = subprocess.Popen(command, env=os.environ | {"GPTVIZ_PORT": str(port)})
     try:
         until(lambda: answers(f"http://127.0.0.1:{port}/healthz"))

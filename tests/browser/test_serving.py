@@ -23,7 +23,9 @@ COUNT = """() => performance.getEntriesByType('resource').concat(performance.get
 def test_the_first_visit_is_compressed_and_a_components_code_kept_for_ever(server, open_page):
     page = open_page(text="one two three", cold=True)
     loaded = page.evaluate(COUNT)
-    scripts = [entry for entry in loaded if entry[0].startswith("/static/") and entry[0].endswith(".js")]
+    scripts = [
+        entry for entry in loaded if entry[0].startswith("/static/") and entry[0].endswith(".js")
+    ]
     assert scripts
     parts = [entry for entry in loaded if "/component-code/" in entry[0]]
     assert len(parts) == len({path for path, _, _ in parts})
@@ -64,14 +66,22 @@ app = st.App({script!r}, middleware=serving.MIDDLEWARE, routes=serving.ROUTES, l
 """
 
 
-def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(browser, tmp_path_factory):
+def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(
+    browser, tmp_path_factory
+):
     """In memory, before anybody presses Load. The server's numbers, which this one shows, say how much."""
-    tmp_path = tmp_path_factory.mktemp("t")  # a short name: a socket's, below TMPDIR, has 107 bytes at most
+    # a short name: a socket's, below TMPDIR, has 107 bytes at most
+    tmp_path = tmp_path_factory.mktemp("t")
     (tmp_path / "app.py").write_text(APP.format(script=str(ROOT / "app.py")))
     killed = tmp_path / "gptviz-upload-killed"
     killed.mkdir()
     (killed / "server.lock").touch()  # which nobody holds
-    settings = {"GPTVIZ_METRICS": "1", "GPTVIZ_LOG": "1", "GPTVIZ_UPLOADS_MB": "90", "TMPDIR": str(tmp_path)}
+    settings = {
+        "GPTVIZ_METRICS": "1",
+        "GPTVIZ_LOG": "1",
+        "GPTVIZ_UPLOADS_MB": "90",
+        "TMPDIR": str(tmp_path),
+    }
     process, url = start_server(tmp_path, app=str(tmp_path / "app.py"), **settings)
     try:
         assert not killed.exists()
@@ -107,8 +117,11 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(brows
         until(lambda: in_memory() == 0)
         until(lambda: resident(process.pid) <= full - 0.9 * SIZE)  # nothing is kept
         session = "00000000-0000-4000-8000-000000000000"
-        request = urllib.request.Request(f"{url}/_stcore/upload_file/{session}/1", b"1", method="PUT")
-        with pytest.raises(urllib.error.HTTPError, match=r"40[03]"):  # Streamlit's: who is no session
+        request = urllib.request.Request(
+            f"{url}/_stcore/upload_file/{session}/1", b"1", method="PUT"
+        )
+        # Streamlit's: who is no session
+        with pytest.raises(urllib.error.HTTPError, match=r"40[03]"):
             urllib.request.urlopen(request)
     finally:
         stop_server(process)
@@ -129,7 +142,9 @@ def test_the_same_file_comes_out_however_it_is_asked_for(server, way):
     page = urllib.request.urlopen(server).read().decode()
     script = re.search(r'static/js/[^"]+[.]js', page)[0]
     address = f"{server}/{script}"
-    headers = {"gzip": {"Accept-Encoding": "gzip"}, "whole": {}, "part": {"Range": "bytes=10-29"}}[way]
+    headers = {"gzip": {"Accept-Encoding": "gzip"}, "whole": {}, "part": {"Range": "bytes=10-29"}}[
+        way
+    ]
     truth = urllib.request.urlopen(address).read()
     for _ in range(2):  # the second time it is kept
         answer = urllib.request.urlopen(urllib.request.Request(address, headers=headers))
@@ -145,7 +160,9 @@ def test_the_same_file_comes_out_however_it_is_asked_for(server, way):
 def test_a_script_that_is_not_there_is_streamlits_answer(server):
     """Which is its page: whoever invents addresses leaves nothing behind."""
     truth = urllib.request.urlopen(server).read()
-    request = urllib.request.Request(f"{server}/static/js/none.js", headers={"Accept-Encoding": "gzip"})
+    request = urllib.request.Request(
+        f"{server}/static/js/none.js", headers={"Accept-Encoding": "gzip"}
+    )
     answer = urllib.request.urlopen(request)
     assert answer.headers["Content-Encoding"] is None and answer.read() == truth
 
@@ -158,7 +175,9 @@ def below_a_folder(browser, tmp_path):
     stop_server(process)
 
 
-def test_below_a_folder_each_file_comes_at_the_first_request_and_a_class_is_joined(browser, below_a_folder):
+def test_below_a_folder_each_file_comes_at_the_first_request_and_a_class_is_joined(
+    browser, below_a_folder
+):
     static = Path(streamlit.__file__).parent / "static"
     files = [file for file in static.rglob("*") if file.is_file() and file.name != "index.html"]
     assert len(files) > 300
@@ -183,7 +202,8 @@ def test_below_a_folder_each_file_comes_at_the_first_request_and_a_class_is_join
     own = teacher.locator("code", has_text="#teach=").inner_text()
     pupil, other = new_page(browser)
     here = urlsplit(below_a_folder)
-    pupil.goto(urlsplit(link)._replace(netloc=here.netloc).geturl())  # it names the machine for others
+    # it names the machine for others
+    pupil.goto(urlsplit(link)._replace(netloc=here.netloc).geturl())
     pupil.get_by_role("button", name="Join").click()
     pupil.get_by_text("Your teacher begins in a moment").wait_for()
     assert urlsplit(own).path == urlsplit(link).path == f"{here.path}/class"

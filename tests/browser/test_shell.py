@@ -44,7 +44,11 @@ def test_what_is_typed_is_what_stands_in_chips_and_address(open_page, mini):
     ids = [int(chip.get_attribute("data-id")) for chip in chips(page).all()]
     assert ids == mini.encode("A cat, 你好 🙂") and address(page)["text"] == "A cat, 你好 🙂"
     type_prompt(page, "<img src=x onerror=alert(1)> <b>bold</b> **x** $y$")
-    assert page.locator("img[src=x]").count() == 0 and "<img" in prompt(page) and chips(page).count() > 0
+    assert (
+        page.locator("img[src=x]").count() == 0
+        and "<img" in prompt(page)
+        and chips(page).count() > 0
+    )
 
 
 def test_a_selected_token_follows_everywhere(open_page):
@@ -126,7 +130,9 @@ def test_on_a_phone_the_list_of_pages_shuts_and_what_can_be_set_stands_below_the
     page.get_by_test_id("stExpandSidebarButton").wait_for()
     for width, below in ((390, True), (1280, False)):
         page.set_viewport_size({"width": width, "height": 844})
-        places = [page.locator(f".st-key-{key}").bounding_box()["y"] for key in ("lens", "set_lens")]
+        places = [
+            page.locator(f".st-key-{key}").bounding_box()["y"] for key in ("lens", "set_lens")
+        ]
         assert (places[1] > places[0]) == below
 
 
@@ -145,7 +151,9 @@ def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):
     settled(page)
     for name in ("Tokens", "Loss"):
         box.fill(f"typed for {name}")
-        press(page.get_by_test_id("stSidebarUserContent").get_by_role("link", name=name, exact=True))
+        press(
+            page.get_by_test_id("stSidebarUserContent").get_by_role("link", name=name, exact=True)
+        )
         assert title(page) == name and prompt(page) == address(page)["text"] == f"typed for {name}"
         assert draft.get_attribute("data-draft") is None
     box.fill("never run")
@@ -215,7 +223,9 @@ def test_the_prompts_box_is_as_high_as_its_text(open_page):
     )
     assert box.evaluate(HIDDEN) == 0
     page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_function("([box, high]) => box.clientHeight > high", arg=[box.element_handle(), heights[0]])
+    page.wait_for_function(
+        "([box, high]) => box.clientHeight > high", arg=[box.element_handle(), heights[0]]
+    )
     assert box.evaluate(HIDDEN) == 0
     box.fill("a line\n" * 200)
     assert box.bounding_box()["height"] <= 844 / 2  # a long text scrolls

@@ -30,7 +30,8 @@ def expected_cards(encoding, text, special=False):
 def test_cards_are_of_what_was_typed_and_a_click_shows_merges_and_selects_everywhere(open_page):
     page = open_page("tokens", token=0)
     type_prompt(page, "supercalifragilistic " * 100)
-    assert cards(page) == expected_cards(MINI, "supercalifragilistic " * 100)[:256]  # the model's context
+    # the model's context
+    assert cards(page) == expected_cards(MINI, "supercalifragilistic " * 100)[:256]
     for text in ("\t<b>&amp;</b>  `x`", TEXT):
         type_prompt(page, text)
         assert cards(page) == expected_cards(MINI, text)
@@ -40,9 +41,13 @@ def test_cards_are_of_what_was_typed_and_a_click_shows_merges_and_selects_everyw
     for position in range(len(piece.ids)):
         press(page.locator(by("token-card", position=position)))
         assert read(page, "merge-id", "Number(one.dataset.id)") == list(piece.ids)
-        assert page.locator("[data-testid=merge-id].mine").get_attribute("data-position") == str(position)
+        assert page.locator("[data-testid=merge-id].mine").get_attribute("data-position") == str(
+            position
+        )
         chip = page.locator("[data-testid=chip][aria-pressed=true]").first
-        assert chip.get_attribute("data-position") == str(position) and f"token={position}" in page.url
+        assert (
+            chip.get_attribute("data-position") == str(position) and f"token={position}" in page.url
+        )
 
 
 def test_walking_through_the_merges_and_a_special_token_has_none(open_page):
@@ -51,7 +56,9 @@ def test_walking_through_the_merges_and_a_special_token_has_none(open_page):
     merges = page.get_by_test_id("merges")
     last = len(piece.merges)
     ranks = read(page, "rank", "[Number(one.dataset.rank), one.dataset.chosen]")
-    assert [rank for rank, chosen in ranks if chosen == "true"] == [merge.rank for merge in piece.merges]
+    assert [rank for rank, chosen in ranks if chosen == "true"] == [
+        merge.rank for merge in piece.merges
+    ]
 
     def steps_to(step):
         assert merges.get_attribute("data-step") == str(step)
@@ -59,7 +66,10 @@ def test_walking_through_the_merges_and_a_special_token_has_none(open_page):
     steps_to(last)
     page.get_by_test_id("merge-slider").fill("0")
     steps_to(0)
-    assert f"rank {piece.merges[0].rank} is the lowest" in page.get_by_test_id("merge-says").inner_text()
+    assert (
+        f"rank {piece.merges[0].rank} is the lowest"
+        in page.get_by_test_id("merge-says").inner_text()
+    )
     assert page.locator("[data-testid=stage].later").count() == last
     page.get_by_test_id("merge-on").click()
     steps_to(1)
@@ -74,7 +84,9 @@ def test_walking_through_the_merges_and_a_special_token_has_none(open_page):
     assert page.get_by_test_id("merge-play").inner_text() == "Play"
 
     text = "One.<|endoftext|>Two."
-    page.goto(f"{page.url.partition('?')[0]}?{urlencode({'text': text, 'special': 'on', 'token': 2})}")
+    page.goto(
+        f"{page.url.partition('?')[0]}?{urlencode({'text': text, 'special': 'on', 'token': 2})}"
+    )
     settled(page)
     assert cards(page) == expected_cards(MINI, text, special=True)
     assert "is a special token" in page.get_by_test_id("merge-says").inner_text()
@@ -86,7 +98,9 @@ def test_five_tokenizers_side_by_side(open_page):
     def rows():
         row = "[Number(one.dataset.count), Number(one.dataset.unknown), ids(one)]"
         ids = "(one) => [...one.querySelectorAll('.token')].map((token) => token.dataset.id)"
-        return dict(read(page, "tokenizer-row", f"[one.dataset.tokenizer, ((ids) => {row})({ids})]"))
+        return dict(
+            read(page, "tokenizer-row", f"[one.dataset.tokenizer, ((ids) => {row})({ids})]")
+        )
 
     found = rows()
     assert list(found) == ["mini", "gpt2", "words", "characters", "bytes"]

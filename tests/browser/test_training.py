@@ -5,7 +5,14 @@ import pytest
 from tests.browser.conftest import press, settled, went
 from tests.browser.plots import values
 
-TINY = {"n_layers": 2, "n_heads": 2, "emb_dim": 16, "context_length": 16, "batch_size": 8, "steps": 60}
+TINY = {
+    "n_layers": 2,
+    "n_heads": 2,
+    "emb_dim": 16,
+    "context_length": 16,
+    "batch_size": 8,
+    "steps": 60,
+}
 
 
 @pytest.mark.timeout(450)
@@ -16,7 +23,8 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page):
     # its process gives way to everything else here: beside other tests it waits for a core
     page.get_by_text("Done: step 60 of 60").wait_for(timeout=240_000)
     settled(page)
-    assert "training_step" not in page.url  # nobody touched the slider: it followed the last snapshot
+    # nobody touched the slider: it followed the last snapshot
+    assert "training_step" not in page.url
     assert values(page, "training_curves", 1, "x").tolist() == [0, 20, 40, 60]
     loss = values(page, "training_curves", 1, "y")
     last = page.get_by_test_id("training-sample").text_content()
@@ -41,7 +49,8 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page):
 
     with page.expect_download() as saving:
         page.get_by_role("button", name="All three files").click()
-    folder = saving.value.suggested_filename.removesuffix(".zip")  # as it is called where it is unpacked
+    # as it is called where it is unpacked
+    folder = saving.value.suggested_filename.removesuffix(".zip")
 
     page.get_by_role("button", name="Open it in the other pages").click()
     page.get_by_text("All pages now show this model").wait_for()
@@ -56,7 +65,8 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page):
 
 def test_a_form_that_was_refused_stays_open(open_page):
     page = open_page("training")
-    page.goto(f"{page.url.partition('?')[0]}?tr_task=own&text=a")  # whose prompt is in the form that is shut
+    # whose prompt is in the form that is shut
+    page.goto(f"{page.url.partition('?')[0]}?tr_task=own&text=a")
     settled(page)
     press(page.get_by_text("Choose everything yourself"))
     press(page.get_by_role("button", name="Train it"))

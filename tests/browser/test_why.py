@@ -22,7 +22,8 @@ def test_a_typed_target_is_taken_or_answered_and_its_paths_are_drawn(open_page, 
     assert page.locator(".st-key-why_paths .shapelayer path").count() == len(x)
     widest = len(x) - 1  # the last that is drawn lies on top
     assert "logits" in hover(page, "why_paths", float(x[widest]), float(y[widest]))
-    page.set_viewport_size({"width": 390, "height": 844})  # the picture scrolls, and the page does not
+    # the picture scrolls, and the page does not
+    page.set_viewport_size({"width": 390, "height": 844})
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     box = page.locator(".st-key-why_paths")

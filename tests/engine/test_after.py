@@ -44,7 +44,9 @@ CAUSAL = [
     tuple(map(Edit.parse, ["resid_mid.0@9=zero", "k.1=zero", "attn.1@1=zero"])),
     tuple(map(Edit.parse, ["attn.*=hide3", "attn.1.2=previous", "resid_mid.*@4=zero"])),
     tuple(map(Edit.parse, ["attn.0.1@2+20=first", "z.*.3=sample", "pos_emb=sample"])),
-    tuple(map(Edit.parse, ["resid_pre.1=ids" + "+".join(map(str, range(9, 31))), "attn.0=ids4+5+6+7"])),
+    tuple(
+        map(Edit.parse, ["resid_pre.1=ids" + "+".join(map(str, range(9, 31))), "attn.0=ids4+5+6+7"])
+    ),
     tuple(map(Edit.parse, ["resid_post.0=+2*tok9-ids4+5+6-mean5", "z.1.2=x0.5", "attn.0@1+20=x2"])),
     (Edit("pos_emb"), Edit("v", 0, "zero", heads=[2], positions=[0, 25]), Edit("attn", 0, "mean")),
 ]
@@ -53,7 +55,9 @@ CAUSAL = [
 @settings(max_examples=25)
 @given(st.sampled_from(CAUSAL), st.lists(st.integers(1, 9), min_size=1, max_size=3), st.data())
 def test_in_pieces_it_is_the_trace_of_the_whole(edits, sizes, data):
-    flags = {name: data.draw(st.booleans()) for name in ("qkv_bias", "tie_embeddings", "linear_bias")}
+    flags = {
+        name: data.draw(st.booleans()) for name in ("qkv_bias", "tie_embeddings", "linear_bias")
+    }
     lm = random_lm(data.draw(st.integers(0, 9)), **flags)
     half = data.draw(st.booleans())
     if half:
@@ -68,7 +72,9 @@ def test_in_pieces_it_is_the_trace_of_the_whole(edits, sizes, data):
             trace = lm.trace(IDS[:end], edits=edits, after=earlier)
             for key in earlier.sites():
                 rows = trace.rows(*key, stop=len(earlier))
-                assert torch.equal(rows, earlier[key]), f"{key} is not the earlier trace's to the bit"
+                assert torch.equal(rows, earlier[key]), (
+                    f"{key} is not the earlier trace's to the bit"
+                )
         assert_same(trace, lm.trace(IDS[:end], edits=edits), atol=0.1 if half else 1e-5)
 
 
@@ -80,7 +86,9 @@ def test_one_token_is_captured_to_the_bits_of_the_modules(edits, monkeypatch):
     found = []
     shown = []
     real = one_token.visits_at
-    monkeypatch.setattr(one_token, "visits_at", lambda *args: shown.append(real(*args)) or shown[-1])
+    monkeypatch.setattr(
+        one_token, "visits_at", lambda *args: shown.append(real(*args)) or shown[-1]
+    )
     found.append(lm.trace(IDS[:27], edits=edits, after=before))
     assert shown[0] is not None
     monkeypatch.setattr(one_token, "visits_at", lambda *_: None)
@@ -96,7 +104,9 @@ def test_a_hook_where_the_short_way_does_not_pass_is_hung_there(lm):
     forward.hidden(lm.model, torch.tensor([IDS[:5]]), past=past)
 
     def read(module, side="output"):
-        forward.hidden(lm.model, torch.tensor([[7]]), [forward.Hook(module, side, seen.append)], past)
+        forward.hidden(
+            lm.model, torch.tensor([[7]]), [forward.Hook(module, side, seen.append)], past
+        )
 
     read("trf_blocks.1.ff.layers.1", "input")
     read("trf_blocks.0.att.out_proj")
@@ -132,7 +142,9 @@ def test_a_chain_of_single_tokens_shares_its_memory_and_counts_it_once(lm):
     assert_same(chain[-1], whole)
     for shorter in chain:  # nobody has written into another's rows
         assert_same(shorter, lm.trace(IDS[: len(shorter)]))
-    assert max(len(chain[-1].pieces(key).parts) for key in whole.sites()) < 8, "few pieces of many tokens"
+    assert max(len(chain[-1].pieces(key).parts) for key in whole.sites()) < 8, (
+        "few pieces of many tokens"
+    )
     for key in (("embed", None), ("attn", 1)):
         assert chain[1].pieces(key).parts[0].data_ptr() == trace.uncopied()[key].data_ptr()
     # beside its own numbers only the room for more keys and values, and no half of attention that is hidden

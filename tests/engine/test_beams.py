@@ -38,7 +38,9 @@ def test_with_beams_enough_it_finds_the_best_of_all_texts():
     truth = every_text(small, [1, 2, 3], 4)
     last = beam_search(small, [1, 2, 3], 6**3, 4)[-1].kept
     assert [beam.ids for beam in last[:20]] == [text for text, _ in truth[:20]]
-    assert [beam.log_probability for beam in last[:20]] == pytest.approx([p for _, p in truth[:20]], abs=1e-4)
+    assert [beam.log_probability for beam in last[:20]] == pytest.approx(
+        [p for _, p in truth[:20]], abs=1e-4
+    )
 
 
 def test_the_beams_are_those_of_transformers(tmp_path):
@@ -60,14 +62,18 @@ def test_a_tree_of_kept_and_dropped_ones(lm):
     for found in rounds:
         both = [*found.kept, *found.dropped]
         assert len(found.kept) == 3 and len(found.dropped) == 3
-        assert [b.log_probability for b in both] == sorted((b.log_probability for b in both), reverse=True)
+        assert [b.log_probability for b in both] == sorted(
+            (b.log_probability for b in both), reverse=True
+        )
         for beam in both:
             ids, log_p = living[beam.parent]
             assert beam.ids[:-1] == ids and beam.log_probability < log_p
         living = [(beam.ids, beam.log_probability) for beam in found.kept]
     for number, way in enumerate(ways(rounds)):
         assert len(way) == 5 and way[-1] == number
-        for (before, after), length in zip(itertools.pairwise(way), itertools.count(1), strict=False):
+        for (before, after), length in zip(
+            itertools.pairwise(way), itertools.count(1), strict=False
+        ):
             assert rounds[length].kept[after].parent == before
         assert rounds[0].kept[way[0]].ids == rounds[-1].kept[number].ids[:1]
 
@@ -87,7 +93,9 @@ def test_past_the_context_the_beams_slide(lm):
 
 def test_a_beam_that_ended_is_carried_on_as_it_is():
     def read(texts):  # id 1 ends a text: sure at first, never again
-        return torch.tensor([[0.0, 9.0, 1.0] if len(text) == 1 else [5.0, -9.0, 0.0] for text in texts])
+        return torch.tensor(
+            [[0.0, 9.0, 1.0] if len(text) == 1 else [5.0, -9.0, 0.0] for text in texts]
+        )
 
     rounds = search(read, [0], 2, 3, end=1)
     assert [beam.ids for beam in rounds[-1].kept] == [(1,), (2, 0, 0)] and rounds[-1].kept[0].ended

@@ -47,8 +47,11 @@ def test_matrices_have_gpt2s_spread_and_the_rest_changes_nothing():
         if parameter.dim() == 2:
             into_residual = "att.out_proj" in name or "ff.layers.2" in name
             expected = 0.02 / math.sqrt(16) if into_residual else 0.02
-            error = expected / math.sqrt(2 * parameter.numel())  # of a standard deviation that is estimated
+            # of a standard deviation that is estimated
+            error = expected / math.sqrt(2 * parameter.numel())
             assert abs(parameter.std().item() - expected) < 5 * error, name
             assert abs(parameter.mean().item()) < 5 * expected / math.sqrt(parameter.numel()), name
         else:
-            assert torch.equal(parameter, torch.full_like(parameter, float(name.endswith("scale")))), name
+            assert torch.equal(
+                parameter, torch.full_like(parameter, float(name.endswith("scale")))
+            ), name

@@ -80,7 +80,8 @@ def by_hand(edit, key, value, other):
                 hidden = int(name[4:])
                 if p > hidden:
                     row[hidden] = 0
-                    row = row / row.sum() if row.any() else torch.eye(len(row))[p]  # it looks at itself
+                    # it looks at itself
+                    row = row / row.sum() if row.any() else torch.eye(len(row))[p]
             elif name.startswith("shuffle"):
                 row = whole[shuffled(count, int(name[7:]))[p]]
             elif name == "sample":
@@ -123,7 +124,11 @@ def there(edit, count):
         return None
     known = edit.known or count
     if edit.positions is None:
-        return edit if known >= count else Edit(edit.site, edit.block, edit.value, edit.heads, range(known))
+        return (
+            edit
+            if known >= count
+            else Edit(edit.site, edit.block, edit.value, edit.heads, range(known))
+        )
     places = [p for p in edit.positions if -count <= p < count]
     return Edit(edit.site, edit.block, edit.value, edit.heads, places) if places else None
 
@@ -156,7 +161,9 @@ def plainly(ids, edits, others=()):
         for edit, other, at in where:
             if at == key:
                 elsewhere = {numbers: there[key] for numbers, there in other.items()}
-                value = by_hand(edit, key, value, sampled(key) if edit.value == "sample" else elsewhere)
+                value = by_hand(
+                    edit, key, value, sampled(key) if edit.value == "sample" else elsewhere
+                )
         return value
 
     return plain_forward(LM, ids, replace)
@@ -168,9 +175,13 @@ TEXTS = st.sampled_from(["7", "12+800", "+".join(map(str, SHORT)), "+".join(map(
 @st.composite
 def edits(draw):
     site = draw(st.sampled_from(list(SITES.values())))
-    value = draw(values(site, st.integers(0, len(IDS) - 1), TEXTS, st.sampled_from(["0.25", "2", "3"])))
+    value = draw(
+        values(site, st.integers(0, len(IDS) - 1), TEXTS, st.sampled_from(["0.25", "2", "3"]))
+    )
     short = min(Edit(site.name, 0 if site.per_block else None, value).known or len(IDS), len(IDS))
-    places = st.lists(st.integers(0 if short < len(IDS) else -len(IDS), short - 1), min_size=1, max_size=3)
+    places = st.lists(
+        st.integers(0 if short < len(IDS) else -len(IDS), short - 1), min_size=1, max_size=3
+    )
     return Edit(
         site.name,
         draw(st.sampled_from([0, 1, "*"])) if site.per_block else None,
@@ -205,7 +216,13 @@ NEARLY = written([*IDS[:5], 44, 45, 46])
 @chain(f"resid_pre.1@6={NEARLY}", "z.0.1=zero")
 @chain("attn.0=zero", "attn.0=hide0")
 @chain("attn.*=hide1", f"mlp_out.1@0={NEARLY}", f"z.1@4={NEARLY}")
-@chain("z.0@1+6=zero", f"attn.0={NEARLY}", "attn.1=hide7", f"resid_mid.1={written(SHORT)}", f"z.1.0={NEARLY}")
+@chain(
+    "z.0@1+6=zero",
+    f"attn.0={NEARLY}",
+    "attn.1=hide7",
+    f"resid_mid.1={written(SHORT)}",
+    f"z.1.0={NEARLY}",
+)
 def test_any_edits_are_those_of_the_forward_in_plain_tensors(some):
     trace = LM.trace(IDS, edits=[str(edit) for edit in some])
     same(trace, plainly(IDS, some))
@@ -278,7 +295,9 @@ def test_a_trace_or_a_tensor_of_it_is_the_same_as_its_ids(lm):
             grown = lm.trace(IDS, edits=edits, after=lm.trace(IDS[:5], edits=edits))
             assert torch.allclose(grown.logits(-1), truth.logits(-1), atol=1e-4)
     row = torch.arange(lm.config.emb_dim).float()
-    assert torch.equal(lm.trace(IDS, edits=[Edit("mlp_out", 0, row)])["mlp_out", 0], row.expand(len(IDS), -1))
+    assert torch.equal(
+        lm.trace(IDS, edits=[Edit("mlp_out", 0, row)])["mlp_out", 0], row.expand(len(IDS), -1)
+    )
     assert Edit("mlp_out", 0, row) == Edit("mlp_out", 0, row) != Edit("mlp_out", 0, row.clone())
 
 
@@ -304,7 +323,11 @@ CHANGED = [
     ["pos_emb=shuffle4"],
     ["z.*.0@-1=zero"],
     ["resid_mid.0=zero", "mlp_out.0=zero"],
-    ["resid_post.0=+3*tok17-0.5*out300+mean7+12", f"resid_pre.1=+2*{written(OTHER)}", "z.*.1=x-0.5"],
+    [
+        "resid_post.0=+3*tok17-0.5*out300+mean7+12",
+        f"resid_pre.1=+2*{written(OTHER)}",
+        "z.*.1=x-0.5",
+    ],
 ]
 
 
@@ -333,10 +356,14 @@ def test_what_is_written_on_is_what_whole_passes_say(lm, texts):
 
 def test_thirty_threads_with_different_edits_each_get_their_own_numbers(lm):
     nulls = ("zero", "mean", "sample")
-    models = [lm.edited(f"z.{i % 2}.{i % 4}={nulls[i % 3]}", f"attn.*=hide{i % 5}") for i in range(30)]
+    models = [
+        lm.edited(f"z.{i % 2}.{i % 4}={nulls[i % 3]}", f"attn.*=hide{i % 5}") for i in range(30)
+    ]
 
     def both(model):
-        return model.trace(IDS, keep=[]).logits(-1), [s.id for s in model.generate(IDS, 4, temperature=0)]
+        return model.trace(IDS, keep=[]).logits(-1), [
+            s.id for s in model.generate(IDS, 4, temperature=0)
+        ]
 
     alone = [both(model) for model in models]
     assert len({logits.sum().item() for logits, _ in alone}) >= 25
@@ -344,7 +371,9 @@ def test_thirty_threads_with_different_edits_each_get_their_own_numbers(lm):
         together = list(pool.map(both, models))
     for (one, ids), (other, same_ids) in zip(alone, together, strict=True):
         assert torch.equal(one, other) and ids == same_ids
-    assert torch.equal(lm.trace(IDS, keep=[]).logits(-1), random_lm().trace(IDS, keep=[]).logits(-1))
+    assert torch.equal(
+        lm.trace(IDS, keep=[]).logits(-1), random_lm().trace(IDS, keep=[]).logits(-1)
+    )
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in lm.model.modules())
 
 
@@ -362,7 +391,8 @@ def test_the_means_are_worked_out_once_for_the_weights_as_they_are(monkeypatch):
     assert torch.equal(changed.trace(OTHER)["z", 1][2, 0], first[2, 0])
     lm.edited("mlp_out.0=sample").trace(IDS)
     assert len(texts) == 1
-    lm.model.trf_blocks[0].ff.layers[2].weight.data.mul_(1.5)  # past autograd, which counts what is written
+    # past autograd, which counts what is written
+    lm.model.trf_blocks[0].ff.layers[2].weight.data.mul_(1.5)
     now = changed.trace(IDS)["z", 1]
     fresh = copy.deepcopy(lm).edited(*changed.edits).trace(IDS)["z", 1]
     assert torch.equal(now, fresh) and len(texts) == 3
@@ -388,9 +418,12 @@ def test_reading_the_sample_can_be_stopped_goes_on_and_is_shared(monkeypatch, tm
     with ThreadPoolExecutor(2) as both:
         list(both.map(lm.edited("z.1=sample").trace, (IDS, OTHER)))
     found = sample_means.sample_means(lm, pytest.fail)
-    assert found.keys() == wanted.keys() and all(torch.equal(found[key], wanted[key]) for key in wanted)
+    assert found.keys() == wanted.keys() and all(
+        torch.equal(found[key], wanted[key]) for key in wanted
+    )
     told.clear()
-    on_disk = sample_means.sample_means(random_lm(2), stop)  # as another process has it, which reads no text
+    # as another process has it, which reads no text
+    on_disk = sample_means.sample_means(random_lm(2), stop)
     assert told == [(12, 12)] and all(torch.equal(on_disk[key], wanted[key]) for key in wanted)
     other = random_lm(2)
     with torch.no_grad():
@@ -454,7 +487,9 @@ def test_a_model_reads_the_part_of_the_sample_it_has_the_ids_of():
 def test_edits_are_the_models_and_plain_is_without(lm):
     changed = lm.edited("z.0.1=zero").edited(Edit("mlp_out", 1, "mean"))
     assert [str(edit) for edit in changed.edits] == ["z.0.1=zero", "mlp_out.1=mean"]
-    assert changed.plain == lm and lm.plain is lm and lm.edited() is lm and changed.model is lm.model
+    assert (
+        changed.plain == lm and lm.plain is lm and lm.edited() is lm and changed.model is lm.model
+    )
     assert not changed.is_causal and lm.edited("z.0.1=zero").is_causal
     assert torch.equal(changed.plain.trace(IDS).logits(-1), lm.trace(IDS).logits(-1))
     assert load("mini").edits == ()
@@ -478,7 +513,12 @@ def test_a_hidden_token_is_one_that_the_causal_mask_hides(changes):
             assert torch.allclose(got, lm.model(torch.tensor([IDS]))[0, 6], atol=2e-4)
 
 
-@given(seed=st.integers(0, 10**6), size=st.integers(1, 6), place=st.integers(0, 5), sharp=st.floats(0.1, 40))
+@given(
+    seed=st.integers(0, 10**6),
+    size=st.integers(1, 6),
+    place=st.integers(0, 5),
+    sharp=st.floats(0.1, 40),
+)
 def test_weights_without_a_token_are_a_softmax_without_its_score(seed, size, place, sharp):
     place = min(place, size - 1)
     scores = sharp * torch.randn(2, size, size, generator=torch.Generator().manual_seed(seed))

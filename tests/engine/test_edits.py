@@ -29,7 +29,9 @@ def values(site, numbers=NUMBERS, ids=IDS, factors=FACTORS):
     whole = ids.map("ids{}".format) | ids.map("mean{}".format)
     if site.shape == "(T, D)":
         whole = whole | numbers.map("tok{}".format) | numbers.map("out{}".format)
-    term = st.tuples(st.sampled_from("+-"), st.just("") | factors.map("{}*".format), whole).map("".join)
+    term = st.tuples(st.sampled_from("+-"), st.just("") | factors.map("{}*".format), whole).map(
+        "".join
+    )
     sums = st.lists(term, min_size=1, max_size=3).map("".join)
     return named | numbers.map("shuffle{}".format) | always | sums
 
@@ -52,7 +54,8 @@ def edits(draw):
 def test_the_text_form_gives_the_edit_back(edit):
     text = str(edit)
     assert Edit.parse(text) == edit and hash(Edit.parse(text)) == hash(edit)
-    assert "," not in text and not any(c.isspace() for c in text)  # an address joins edits with commas
+    # an address joins edits with commas
+    assert "," not in text and not any(c.isspace() for c in text)
     assert Edit.parse(text.replace("+", " ")) == edit  # what an address makes of a +
 
 
@@ -116,7 +119,9 @@ def test_equal_edits_are_equal_however_they_were_given():
     edit = Edit("z", 1, heads=[2, 0, 2], positions=range(2))
     same = Edit("z", np.int64(1), heads=torch.tensor([0, 2]), positions=np.array([1, 0]))
     assert edit == same and len({edit, same}) == 1 and str(edit) == str(same)
-    assert edit.heads == (0, 2) and all(type(i) is int for i in (same.block, *same.heads, *same.positions))
+    assert edit.heads == (0, 2) and all(
+        type(i) is int for i in (same.block, *same.heads, *same.positions)
+    )
 
 
 def test_a_function_works_in_python_and_has_no_text(lm):
@@ -130,7 +135,9 @@ def test_a_function_works_in_python_and_has_no_text(lm):
 def test_what_python_adds_is_equal_by_its_numbers(lm):
     row = torch.arange(32.0)
     one, other = (Edit("mlp_out", 1, Plus(row.clone(), 0.5)) for _ in range(2))
-    assert one == other and len({one, other}) == 1 and Run("m", [5], [one]) == Run("m", [5], [other])
+    assert (
+        one == other and len({one, other}) == 1 and Run("m", [5], [one]) == Run("m", [5], [other])
+    )
     row_of_one = one.value[0].numbers
     row[0] = 9  # what is added was copied
     assert torch.equal(row_of_one, torch.arange(32.0)) and one != Edit("mlp_out", 1, Plus(row, 0.5))
@@ -141,13 +148,16 @@ def test_what_python_adds_is_equal_by_its_numbers(lm):
     assert torch.equal(changed["mlp_out", 1], plain["mlp_out", 1] + 0.5 * torch.arange(32.0))
     here = Edit("z", 0, (Plus(plain), Plus(plain["z", 0], -1.0)), heads=[1])
     assert torch.allclose(lm.trace("Hello there", edits=[here])["z", 0], plain["z", 0], atol=1e-6)
-    first = lm.trace("Hello there", edits=[Edit("mlp_out", 0, Plus(torch.ones(2, 32)))])["mlp_out", 0]
+    first = lm.trace("Hello there", edits=[Edit("mlp_out", 0, Plus(torch.ones(2, 32)))])[
+        "mlp_out", 0
+    ]
     added = first - plain["mlp_out", 0] > 0.5
     assert added[:2].all() and not added[2:].any()
 
 
 @pytest.mark.parametrize(
-    ("edits", "probability"), [((), 0.952), (("z.4.3=zero",), 0.183), (("z.5.0+3+4+5+7=zero",), 0.0004)]
+    ("edits", "probability"),
+    [((), 0.952), (("z.4.3=zero",), 0.183), (("z.5.0+3+4+5+7=zero",), 0.0004)],
 )
 def test_a_head_without_which_the_bundled_model_does_not_repeat_itself(mini, edits, probability):
     """Measured by hand outside of this code: which heads carry ` mill` from the first sentence."""

@@ -20,7 +20,9 @@ def test_a_pass_may_begin_at_any_block_for_several_texts(lm):
         stream = trace["resid_pre", block][None]
         assert torch.allclose(forward.hidden_from(lm.model, block, stream), whole, atol=1e-5)
         both = forward.hidden_from(lm.model, block, torch.cat([stream, 2 * stream]))
-        assert torch.allclose(both[:1], whole, atol=1e-5) and not torch.allclose(both[1:], whole, atol=1e-2)
+        assert torch.allclose(both[:1], whole, atol=1e-5) and not torch.allclose(
+            both[1:], whole, atol=1e-2
+        )
         for row in (0, 2, 3):
             of_row = forward.hidden_from(lm.model, block, stream, row=row)
             assert torch.allclose(of_row, whole[:, row], atol=1e-5)
@@ -60,7 +62,9 @@ def test_no_gradient_is_recorded_and_none_is_asked_for(lm):
 
 def test_a_hook_that_cannot_be_set_leaves_none_behind(lm):
     with pytest.raises(AttributeError):
-        forward.hidden(lm.model, IDS, [Hook("final_norm", "output", print), Hook("nowhere", "output", print)])
+        forward.hidden(
+            lm.model, IDS, [Hook("final_norm", "output", print), Hook("nowhere", "output", print)]
+        )
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in lm.model.modules())
 
 
@@ -116,7 +120,9 @@ def test_in_a_server_a_short_pass_has_one_thread(lm, three_threads, monkeypatch)
     for long_pass, threads in ((4 * weights, 3), (4 * weights + 1, 1)):
         monkeypatch.setattr(forward, "LONG_PASS", long_pass)
         seen = []
-        look = Hook("final_norm", "output", lambda x, seen=seen: seen.append(torch.get_num_threads()))
+        look = Hook(
+            "final_norm", "output", lambda x, seen=seen: seen.append(torch.get_num_threads())
+        )
         forward.hidden(lm.model, IDS, [look])
         assert seen == [threads] and torch.get_num_threads() == 3
 
@@ -133,5 +139,7 @@ def test_a_hook_does_not_look_at_another_threads_pass(lm):
                 stranger.start()
                 stranger.join(60)
 
-    forward.hidden(lm.model, IDS, [Hook("trf_blocks.0", "input", visit), Hook("final_norm", "output", visit)])
+    forward.hidden(
+        lm.model, IDS, [Hook("trf_blocks.0", "input", visit), Hook("final_norm", "output", visit)]
+    )
     assert seen == [4, 4]

@@ -45,7 +45,9 @@ def test_every_step_can_be_drawn_again(lm, options):
         trace = lm.trace(ids, keep=[])
         assert torch.allclose(step.logits, trace.logits(-1), atol=1e-5)
         table = step.candidates(k=lm.config.vocab_size)
-        pd.testing.assert_frame_equal(step.candidates(3, Sampling()), trace.next_tokens(3), atol=1e-4)
+        pd.testing.assert_frame_equal(
+            step.candidates(3, Sampling()), trace.next_tokens(3), atol=1e-4
+        )
         if options.get("temperature") == 0:
             assert step.point is None and step.probability == 1
             point = 0.0
@@ -53,7 +55,10 @@ def test_every_step_can_be_drawn_again(lm, options):
             assert step.point == point
         assert table["id"][int((table["probability"].cumsum() <= point).sum())] == step.id
         drawn = trace.next_tokens(k=lm.config.vocab_size, **options).set_index("id").loc[step.id]
-        assert step.probability == pytest.approx(drawn["probability"], rel=1e-4) and step.probability > 0
+        assert (
+            step.probability == pytest.approx(drawn["probability"], rel=1e-4)
+            and step.probability > 0
+        )
         own = trace.logits(-1).double().log_softmax(0)[step.id]
         assert math.log(step.model_probability) == pytest.approx(own.item(), abs=1e-4)
         ids.append(step.id)
@@ -68,10 +73,13 @@ def test_greedy_is_transformers_greedy(lm):
     assert ours == out[0, ids.shape[1] :].tolist()
 
 
-@pytest.mark.parametrize("options", [{"temperature": 0}, {"temperature": 1.3, "top_k": 50, "seed": 4}])
+@pytest.mark.parametrize(
+    "options", [{"temperature": 0}, {"temperature": 1.3, "top_k": 50, "seed": 4}]
+)
 def test_with_and_without_the_cache_and_captured_are_the_same_tokens(lm, options):
     ids = torch.randint(0, 8000, (56,), generator=torch.Generator().manual_seed(2)).tolist()
-    plain = list(lm.generate(ids, 14, cache=False, **options))  # a context of 64: the last are cropped
+    # a context of 64: the last are cropped
+    plain = list(lm.generate(ids, 14, cache=False, **options))
     for kind in ({}, {"captured": True}, {"captured": True, "cache": False}):
         steps = list(lm.generate(ids, 14, **kind, **options))
         for step, other in zip(steps, plain, strict=True):
@@ -94,12 +102,24 @@ def test_a_token_is_read_once(lm, passes):
     list(module.generate_batch(lm, ids, 3, seeds=[1, 2]))
     n = len(ids)
     cached = [(1, n), (1, 1), (1, 1)]
-    assert passes == [*cached, (1, 1), *cached, (1, n), (1, n + 1), (1, n + 2), (1, n), (2, 1), (2, 1)]
+    assert passes == [
+        *cached,
+        (1, 1),
+        *cached,
+        (1, n),
+        (1, n + 1),
+        (1, n + 2),
+        (1, n),
+        (2, 1),
+        (2, 1),
+    ]
 
 
 @pytest.mark.parametrize("seeds", [[3], range(6)], ids=["one", "six"])
 def test_a_batch_is_each_seed_by_itself_and_who_has_ended_leaves_it(lm, seeds):
-    alone = [list(lm.generate(TEXT, 40, seed=seed, temperature=0.8, stop=["e", "th"])) for seed in seeds]
+    alone = [
+        list(lm.generate(TEXT, 40, seed=seed, temperature=0.8, stop=["e", "th"])) for seed in seeds
+    ]
     batch = list(module.generate_batch(lm, TEXT, 40, seeds, temperature=0.8, stop=["e", "th"]))
     assert len(batch) == max(map(len, alone)) and len(set(map(len, alone))) > len(seeds) // 6
     for row, steps in enumerate(alone):
@@ -117,7 +137,9 @@ def test_a_stop_string_ends_it_wherever_its_letters_come_from(lm):
         stop = written[start : start + length]
         if "\ufffd" in stop:
             continue
-        first = next(n for n, s in enumerate(free) if stop in s.text_so_far.removeprefix("The end. "))
+        first = next(
+            n for n, s in enumerate(free) if stop in s.text_so_far.removeprefix("The end. ")
+        )
         for stops in (stop, ["\u2603", stop]):
             steps = list(lm.generate("The end. ", 30, seed=1, stop=stops))
             assert [s.id for s in steps] == [s.id for s in free[: first + 1]]
@@ -140,7 +162,9 @@ def test_a_stop_in_the_middle_loses_nothing(lm):
     assert all("forward" not in block.att.__dict__ for block in lm.model.trf_blocks)
     ids = lm.encode(TEXT) + [step.id for step in first]
     again = module.steps(lm, ids, 5, Sampling(seed=8), skip=4)
-    assert [(step.id, step.point) for step in again] == [(step.id, step.point) for step in whole[4:]]
+    assert [(step.id, step.point) for step in again] == [
+        (step.id, step.point) for step in whole[4:]
+    ]
 
 
 @pytest.mark.parametrize("half", [False, True])
@@ -155,7 +179,10 @@ def test_those_who_write_at_once_do_not_mix(half):
 
     alone = [written(n) for n in range(4)]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda n: written(n, captured=not half and n % 2 == 0), range(4))) == alone
+        assert (
+            list(pool.map(lambda n: written(n, captured=not half and n % 2 == 0), range(4)))
+            == alone
+        )
     assert torch.backends.mkldnn.enabled, "what one of them switches off is on again"
     in_turn = zip(*(lm.generate(texts[n], 12, seed=n) for n in range(2)), strict=True)
     assert [(one.id, other.id) for one, other in in_turn] == [*zip(*alone[:2], strict=True)]
@@ -172,7 +199,9 @@ def test_the_models_end_of_text_ends_it_and_a_typed_one_does_not(lm, monkeypatch
     wanted = iter([11, 12, end, 13])
 
     def forced(*_):
-        return torch.nn.functional.one_hot(torch.tensor([next(wanted)]), lm.config.vocab_size) * 100.0
+        return (
+            torch.nn.functional.one_hot(torch.tensor([next(wanted)]), lm.config.vocab_size) * 100.0
+        )
 
     monkeypatch.setattr(forward, "last_logits", forced)
     for special in (False, True):
@@ -193,7 +222,9 @@ def test_special_tokens_are_read_only_where_switched_on(lm):
 def test_an_id_that_the_tokenizer_does_not_have_goes_by_its_number():
     lm = random_lm(vocab_size=8192 + 64)
     with torch.no_grad():  # a padded row that wins wherever it can
-        lm.model.out_head.weight[8200] = 50 * lm.model.final_norm.shift / lm.model.final_norm.shift.norm()
+        lm.model.out_head.weight[8200] = (
+            50 * lm.model.final_norm.shift / lm.model.final_norm.shift.norm()
+        )
     first, second = generate(lm, TEXT, 2, temperature=0)
     assert (first.id, first.token) == (8200, "<id 8200>")
     assert first.text_so_far == TEXT + "<id 8200>"

@@ -9,7 +9,9 @@ from gptviz.engine.given import ids_of
 LAST = 8191
 
 
-@pytest.mark.parametrize("form", [list, tuple, iter, np.array, torch.tensor], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "form", [list, tuple, iter, np.array, torch.tensor], ids=lambda f: f.__name__
+)
 def test_ids_come_in_any_form_from_the_first_to_the_last(lm, form):
     found = ids_of(lm, form([0, 7, LAST]))
     assert found == [0, 7, LAST] and {type(one) for one in found} == {int}

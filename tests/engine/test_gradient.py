@@ -24,7 +24,9 @@ def by_autograd(ids, edit, against, position):
     others = {}
     edited = set()
     if edit is not None:
-        others = {text: plain_forward(LM, [int(i) for i in text.split("+")]) for text in texts_of(edit)}
+        others = {
+            text: plain_forward(LM, [int(i) for i in text.split("+")]) for text in texts_of(edit)
+        }
         edited = {(edit.site, block) for block in edit.blocks(LM.config.n_layers) or (None,)}
 
     def replace(key, value):
@@ -35,7 +37,9 @@ def by_autograd(ids, edit, against, position):
         return leaves[key]
 
     metric = written_out(plain_forward(LM, ids, replace)["logits"][position], against)
-    found = torch.autograd.grad(metric, list(leaves.values()), allow_unused=True, materialize_grads=True)
+    found = torch.autograd.grad(
+        metric, list(leaves.values()), allow_unused=True, materialize_grads=True
+    )
     return dict(zip(leaves, found, strict=True))
 
 
@@ -50,12 +54,18 @@ def test_every_site_has_the_gradient_of_a_forward_by_hand(edit, against, positio
     for key in trace.sites():
         grad = trace.grad[key]
         truth = wanted[key]
-        assert grad.shape == trace[key].shape and not grad.requires_grad and not trace[key].requires_grad
+        assert (
+            grad.shape == trace[key].shape
+            and not grad.requires_grad
+            and not trace[key].requires_grad
+        )
         assert (grad - truth).abs().max() <= 1e-3 * max(1.0, float(truth.abs().max())), key
     plain = LM.trace(IDS, edits=text)
     logits = plain.logits(position)
     assert trace.grad.value == pytest.approx(float(written_out(logits, against)), abs=1e-3)
-    assert all(torch.allclose(trace[key], plain[key], atol=1e-3, rtol=1e-4) for key in plain.sites())
+    assert all(
+        torch.allclose(trace[key], plain[key], atol=1e-3, rtol=1e-4) for key in plain.sites()
+    )
 
 
 @pytest.mark.parametrize("edits", [[], ["resid_mid.0@3=zero", "z.1=x0.5", "attn.0=hide2"]], ids=str)

@@ -40,7 +40,9 @@ def kept_by(t: gptviz.Trace) -> dict[str, Any]:
     """All that a trace and its model hold, to the bit."""
     own = t.uncopied()
     weights = dict(t.lm.model.state_dict())
-    return bits([{key: own.pieces(key).joined() for key in t.sites()}, own.tokens, weights, own._reduced])
+    return bits(
+        [{key: own.pieces(key).joined() for key in t.sites()}, own.tokens, weights, own._reduced]
+    )
 
 
 def lean(monkeypatch: pytest.MonkeyPatch) -> gptviz.Trace:
@@ -71,7 +73,11 @@ MADE = {
 @pytest.mark.parametrize("made", MADE)
 def test_a_trace_is_as_it_was_whatever_is_written_into_what_it_hands_out(made, monkeypatch):
     t = MADE[made](monkeypatch)
-    calls = [call for call in of_trace_itself(t) if made == "whole" or not call[0].startswith("t.reduced")]
+    calls = [
+        call
+        for call in of_trace_itself(t)
+        if made == "whole" or not call[0].startswith("t.reduced")
+    ]
     assert {key[0] for key in t.sites()} == set(sites.SITES), "all sites"
     before = kept_by(t)
     answers = {name: bits(ask()) for name, ask in calls}
@@ -80,7 +86,10 @@ def test_a_trace_is_as_it_was_whatever_is_written_into_what_it_hands_out(made, m
         assert bits(ask()) == answers[name], name
     assert kept_by(t) == before
     longer = LM.trace([*IDS, 3], after=t)
-    assert torch.equal(longer.logits(), LM.trace([*IDS, 3], after=LM.trace(IDS)).logits()) or made != "whole"
+    assert (
+        torch.equal(longer.logits(), LM.trace([*IDS, 3], after=LM.trace(IDS)).logits())
+        or made != "whole"
+    )
 
 
 def test_all_that_is_asked_of_a_model_and_a_trace_is_the_same_afterwards(monkeypatch):
@@ -133,7 +142,9 @@ def test_a_reduction_may_write_into_what_it_is_given(write):
 
     reduction = gptviz.Reduction("last column", "attn", last_column)
     t = LM.trace(IDS, reduce=[reduction])
-    assert bits([t["attn"], t.reduced(reduction)]) == bits([LM.trace(IDS)["attn"], list(t["attn"][..., -1])])
+    assert bits([t["attn"], t.reduced(reduction)]) == bits(
+        [LM.trace(IDS)["attn"], list(t["attn"][..., -1])]
+    )
 
 
 def test_gptvizs_own_reductions_which_are_given_no_copy_write_into_nothing():
@@ -147,7 +158,9 @@ def test_gptvizs_own_reductions_which_are_given_no_copy_write_into_nothing():
 
 
 def _all_reductions() -> list[gptviz.Reduction]:
-    found = [gptviz.Reduction("roles", "attn", gptviz.analysis.head_scores.HeadScores.of(LM.tokens(IDS)))]
+    found = [
+        gptviz.Reduction("roles", "attn", gptviz.analysis.head_scores.HeadScores.of(LM.tokens(IDS)))
+    ]
     for module in _modules():
         for value in vars(module).values():
             if isinstance(value, gptviz.Reduction):
@@ -158,7 +171,9 @@ def _all_reductions() -> list[gptviz.Reduction]:
 
 
 def _modules() -> list[Any]:
-    packages = [importlib.import_module(f"gptviz.{name}") for name in ("analysis", "lessons", "engine")]
+    packages = [
+        importlib.import_module(f"gptviz.{name}") for name in ("analysis", "lessons", "engine")
+    ]
     names = [m.name for p in packages for m in pkgutil.iter_modules(p.__path__, f"{p.__name__}.")]
     return [importlib.import_module(name) for name in names]
 
@@ -167,7 +182,9 @@ def test_what_is_worked_out_once_for_all_callers_cannot_be_written_into():
     """A public function under `lru_cache` gives numbers, words and tuples; for others: `worked_out_once`."""
     cached = type(functools.lru_cache(len))
     public = {
-        f"{module.__name__}.{name}": inspect.get_annotations(function.__wrapped__, eval_str=True)["return"]
+        f"{module.__name__}.{name}": inspect.get_annotations(function.__wrapped__, eval_str=True)[
+            "return"
+        ]
         for module in _modules()
         for name, function in vars(module).items()
         if isinstance(function, cached) and not name.startswith("_")

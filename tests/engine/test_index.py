@@ -10,7 +10,12 @@ from gptviz.engine import index
 @pytest.mark.parametrize("given", [2, np.int64(2), torch.tensor(2), -1])
 def test_a_place_is_counted_from_0_and_from_the_end(given):
     assert index.index_of("block", given, 3) == 2
-    assert index.whole("k", 2, 2) == index.check_below("row", 2, 3) == index.index_of("step", 2, None) == 2
+    assert (
+        index.whole("k", 2, 2)
+        == index.check_below("row", 2, 3)
+        == index.index_of("step", 2, None)
+        == 2
+    )
     assert index.check_below("row", 0, 3) == 0
 
 

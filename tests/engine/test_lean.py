@@ -26,7 +26,9 @@ def every_text_is_long(monkeypatch):
     monkeypatch.setattr(sites, "SMALL", 0)
 
 
-@pytest.mark.parametrize(("lm", "edits"), [*((LM, some) for some in CAUSAL + NOT_CAUSAL), (HALF, CAUSAL[3])])
+@pytest.mark.parametrize(
+    ("lm", "edits"), [*((LM, some) for some in CAUSAL + NOT_CAUSAL), (HALF, CAUSAL[3])]
+)
 def test_it_gives_what_a_pass_that_holds_all_has(lm, edits):
     whole = lm.trace(IDS, keep=all_keys(lm.config), edits=edits)
     lean = lm.trace(IDS, edits=edits)
@@ -70,7 +72,11 @@ def test_a_block_is_opened_once_and_no_other_one_is_run():
     for site in ("attn", "z", "q"):
         assert len(trace[site, 1]) and run == [("attention", 1)]
     for site in ("mlp_act", "resid_mid"):
-        assert len(trace[site, 1]) and run == [("attention", 1), ("attention", 1), ("feed-forward", 1)]
+        assert len(trace[site, 1]) and run == [
+            ("attention", 1),
+            ("attention", 1),
+            ("feed-forward", 1),
+        ]
     inner = trace.uncopied()
     assert inner["z", 1] is inner["z", 1]
 
@@ -117,7 +123,9 @@ def test_what_it_holds_is_counted():
     gpt2 = GPTConfig.from_dict(GPT_CONFIG_124M)
     long = 1024
     named = {key: 4 * SITES[key[0]].floats(long, gpt2) for key in held_keys(gpt2, long)}
-    assert sum(named.values()) - named["embed", None] == 125_829_120, "embed is the first stream's memory"
+    assert sum(named.values()) - named["embed", None] == 125_829_120, (
+        "embed is the first stream's memory"
+    )
 
 
 def test_changed_weights_and_a_model_that_is_gone_are_refused():
@@ -134,7 +142,9 @@ def test_changed_weights_and_a_model_that_is_gone_are_refused():
     del lm
     gc.collect()
     assert len(gone["resid_pre", 1])
-    with pytest.raises(ValueError, match="released, and nobody holds it any longer: trace the text again"):
+    with pytest.raises(
+        ValueError, match="released, and nobody holds it any longer: trace the text again"
+    ):
         gone["attn", 1]
 
 
@@ -144,7 +154,11 @@ def test_another_pass_takes_its_numbers(lm):
     whole = lm.trace(IDS[::-1], keep=all_keys(lm.config))
     for value in (lambda trace: trace, lambda trace: (Plus(trace, 0.5), Plus(trace, 2))):
         one, two = (
-            lm.trace(IDS, ["final"], [Edit(site, 1, value(trace)) for site in ("z", "attn_out", "mlp_act")])
+            lm.trace(
+                IDS,
+                ["final"],
+                [Edit(site, 1, value(trace)) for site in ("z", "attn_out", "mlp_act")],
+            )
             for trace in (source, whole)
         )
         assert torch.equal(one["final"], two["final"])

@@ -85,8 +85,14 @@ def test_the_memory_is_what_the_config_says(lm):
     found = Past(lm.model, batch=2, room=16)
     forward.hidden(lm.model, IDS[:, :10].repeat(2, 1), past=found)
     real = [part for block in range(2) for part in (found.keys(block), found.values(block))]
-    assert found.nbytes == sum(4 * part.numel() for part in real) == past_bytes(lm.config, 10, batch=2)
-    assert found.nbytes < found.memory().untyped_storage().nbytes() == past_bytes(lm.config, 16, batch=2)
+    assert (
+        found.nbytes == sum(4 * part.numel() for part in real) == past_bytes(lm.config, 10, batch=2)
+    )
+    assert (
+        found.nbytes
+        < found.memory().untyped_storage().nbytes()
+        == past_bytes(lm.config, 16, batch=2)
+    )
     assert past_bytes(lm.config, 10, bytes_a_number=2) * 4 == found.nbytes
 
 
@@ -96,14 +102,18 @@ def test_a_cut_shares_its_memory_until_it_grows_and_nobody_writes_into_anothers(
     keys = whole.keys(1).clone()
     branch = whole.cut(12)
     same = whole.cut(20)
-    assert branch.memory().data_ptr() == whole.memory().data_ptr() and (len(branch), branch.next) == (12, 12)
+    assert branch.memory().data_ptr() == whole.memory().data_ptr() and (
+        len(branch),
+        branch.next,
+    ) == (12, 12)
     other = forward.hidden(model, IDS[:, 30:33], past=branch)
     assert torch.equal(whole.keys(1), keys) and len(whole) == 20
     assert torch.equal(branch.keys(1)[:, :, :12], keys[:, :, :12])
     direct = forward.hidden(model, torch.cat([IDS[:, :12], IDS[:, 30:33]], dim=1))[:, 12:]
     assert torch.allclose(other, direct, atol=1e-4)
     forward.hidden(model, IDS[:, 20:22], past=whole)  # in place: the memory's end is its own
-    forward.hidden(model, IDS[:, 35:36], past=same)  # no more: it must not stand where `whole` has its own
+    # no more: it must not stand where `whole` has its own
+    forward.hidden(model, IDS[:, 35:36], past=same)
     assert whole.memory().data_ptr() != same.memory().data_ptr()
     at_once = forward.hidden(model, torch.cat([IDS[:, :20], IDS[:, 35:38]], dim=1))[:, 21:]
     assert torch.allclose(forward.hidden(model, IDS[:, 36:38], past=same), at_once, atol=1e-4)
@@ -152,10 +162,21 @@ def test_surgery(lm):
     [
         (lambda found, model: found.cut(5), "cannot be cut to 5"),
         (lambda found, model: found.without([4]), "no token 4"),
-        (lambda found, model: forward.hidden(model, IDS[:, :2].repeat(2, 1), past=found), "2 texts given"),
-        (lambda found, model: forward.hidden(model, torch.zeros(1, 61, dtype=torch.long), past=found), "64"),
+        (
+            lambda found, model: forward.hidden(model, IDS[:, :2].repeat(2, 1), past=found),
+            "2 texts given",
+        ),
+        (
+            lambda found, model: forward.hidden(
+                model, torch.zeros(1, 61, dtype=torch.long), past=found
+            ),
+            "64",
+        ),
         (lambda found, model: forward.last_logits(model, IDS[:, :1], found, position=64), "64"),
-        (lambda found, model: forward.last_logits(model, IDS[:, :1], found, position=-1), "position -1"),
+        (
+            lambda found, model: forward.last_logits(model, IDS[:, :1], found, position=-1),
+            "position -1",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said_and_changes_nothing(lm, attempt, words):
@@ -192,7 +213,11 @@ def test_a_token_that_nobody_watches_goes_the_short_way_to_the_same_bits(half, m
             found = Past(model, 2)
             forward.hidden(model, IDS[:, :20].view(2, 10), past=found)
             ways.clear()
-            hooks = [forward.Hook("trf_blocks.1.ff.layers.1", "input", lambda x: None)] if watched else []
+            hooks = (
+                [forward.Hook("trf_blocks.1.ff.layers.1", "input", lambda x: None)]
+                if watched
+                else []
+            )
             logits.append(forward.hidden(model, IDS[:, 20:22].view(2, 1), hooks, found))
             assert ways == ([] if watched else [1])
         if half:  # its attention is worked out in float32
@@ -205,7 +230,9 @@ def hiding(query, key):
     """A mask that hides one key from one query, beside the later ones from all."""
 
     def mask(num_tokens, before=0, device=None):
-        hidden = torch.ones(num_tokens, before + num_tokens, dtype=torch.bool, device=device).triu(before + 1)
+        hidden = torch.ones(num_tokens, before + num_tokens, dtype=torch.bool, device=device).triu(
+            before + 1
+        )
         if before <= query < before + num_tokens:
             hidden[query - before, key] = True
         return hidden
@@ -213,7 +240,9 @@ def hiding(query, key):
     return mask
 
 
-@pytest.mark.parametrize("what", ["mask", "forward", "subclass", "off", "float64", "two tokens", "global"])
+@pytest.mark.parametrize(
+    "what", ["mask", "forward", "subclass", "off", "float64", "two tokens", "global"]
+)
 def test_the_short_way_is_for_the_books_own_lines_only(what, monkeypatch):
     """Whatever somebody has changed on a model is run: never what we think is there."""
     model = random_lm().model

@@ -90,7 +90,10 @@ REFUSED = [
     (lambda: draw(distribution(torch.zeros(3)), 1.0), "the point is"),
     (lambda: draw(distribution(torch.zeros(3)), -0.1), "the point is"),
     (lambda: draw(distribution(torch.zeros(3)), math.nan), "the point is"),
-    (lambda: T["attention", 0], r"no site 'attention' \(did you mean attn\?\); the sites are tok_emb"),
+    (
+        lambda: T["attention", 0],
+        r"no site 'attention' \(did you mean attn\?\); the sites are tok_emb",
+    ),
     (lambda: T["attn", None], "needs a block, from 0 to 1"),
     (lambda: T["attn", 2], "no block 2; they go from 0 to 1"),
     (lambda: T["attn", -3], "no block -3"),
@@ -113,11 +116,17 @@ REFUSED = [
     (lambda: Reduction("", "attn", len), "name is ''"),
     (lambda: Reduction("x", "attn", 5), "has 5, which is no function"),
     (lambda: LM.trace("x", reduce=[Reduction("x", "atn", len)]), "no site 'atn'"),
-    (lambda: LM.trace("x", reduce=[Reduction("x", s, len) for s in "qk"]), "two reductions are called 'x'"),
+    (
+        lambda: LM.trace("x", reduce=[Reduction("x", s, len) for s in "qk"]),
+        "two reductions are called 'x'",
+    ),
     (lambda: T.reduced("x"), "this trace has no reduction 'x'"),
     (lambda: REDUCED.joined(LM.trace(TEXT + "!")), "their tokens differ"),
     (lambda: REDUCED.joined(random_lm(n_layers=3).trace(TEXT)), "their models differ"),
-    (lambda: REDUCED.joined(random_lm(seed=1).trace(TEXT)), "two different models are called 'random'"),
+    (
+        lambda: REDUCED.joined(random_lm(seed=1).trace(TEXT)),
+        "two different models are called 'random'",
+    ),
     (lambda: REDUCED.joined(LM.trace(TEXT, edits=[Z()])), "their edits differ"),
     (
         lambda: REDUCED.joined(LM.trace(TEXT, reduce=[Reduction("z", "v", torch.sum)])),
@@ -133,7 +142,10 @@ REFUSED = [
     (lambda: edited(HALVED).cut(1), r"z\.0=<a Python function> depends on the whole text"),
     (lambda: Plus(torch.ones(32).numpy()), "is a ndarray; give a trace, or a tensor"),
     (lambda: edited(Z(Plus(torch.full((1, 1, 8), torch.inf)))), "not finite"),
-    (lambda: checked(torch.ones(1, 2, 5), "attn", weights=True), "position 3 look ahead at position 4"),
+    (
+        lambda: checked(torch.ones(1, 2, 5), "attn", weights=True),
+        "position 3 look ahead at position 4",
+    ),
     (lambda: LM.edited("z.9=zero"), "no block 9"),  # before there is a text
     (lambda: LM.edited("attn.0=hide64"), "no position 64"),
     (lambda: LM.edited("nonsense"), "is no edit"),
@@ -143,7 +155,10 @@ REFUSED = [
     (lambda: LM.trace(IDS, edits=5), "give a list of them"),
     (lambda: edited(Z(random_lm(1, n_heads=8).trace(IDS))), "models of other sizes"),
     (lambda: edited(Z(LM.trace(IDS, keep=["q"]))), "was not kept in this trace"),
-    (lambda: random_lm(1, vocab_size=20).edited("z.0=sample").trace(IDS[:1]), "no tokens for the sample"),
+    (
+        lambda: random_lm(1, vocab_size=20).edited("z.0=sample").trace(IDS[:1]),
+        "no tokens for the sample",
+    ),
 ]
 
 

@@ -41,5 +41,11 @@ def test_an_edited_run_and_back():
 
 def test_how_much_two_texts_have_in_common_from_the_beginning():
     one = (1, 2, 3, 4)
-    for ids, common in (((1, 2, 3, 4), 4), ((1, 2), 2), ((1, 2, 9, 4), 2), ((9, 2), 0), ((1, 2, 3, 4, 5), 4)):
+    for ids, common in (
+        ((1, 2, 3, 4), 4),
+        ((1, 2), 2),
+        ((1, 2, 9, 4), 2),
+        ((9, 2), 0),
+        ((1, 2, 3, 4, 5), 4),
+    ):
         assert common_prefix(one, ids) == common_prefix(ids, one) == common

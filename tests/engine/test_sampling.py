@@ -20,7 +20,9 @@ ps = st.none() | st.floats(0, 1, exclude_min=True)
 
 @SETTINGS
 @given(rows, st.just(0.0) | st.floats(5e-324, 1e300), ks, ps)
-def test_it_is_a_distribution_in_which_a_larger_logit_never_gets_less(logits, temperature, top_k, top_p):
+def test_it_is_a_distribution_in_which_a_larger_logit_never_gets_less(
+    logits, temperature, top_k, top_p
+):
     d = distribution(logits, Sampling(temperature, top_k, top_p))
     assert d.probabilities.shape == d.scaled.shape == d.kept.shape == logits.shape
     assert abs(d.probabilities.sum().item() - 1) < 1e-12
@@ -43,7 +45,8 @@ def test_it_is_what_transformers_does(seed, size, temperature, top_k, top_p):
         scores = TopKLogitsWarper(top_k)(None, scores)
     if top_p is not None and top_p < 1:
         masses = scores.softmax(-1).sort(descending=True).values.cumsum(-1)
-        assume((masses - top_p).abs().min() > 1e-9)  # where rounding decides, either answer is right
+        # where rounding decides, either answer is right
+        assume((masses - top_p).abs().min() > 1e-9)
         scores = TopPLogitsWarper(top_p)(None, scores)
     d = distribution(logits, Sampling(temperature, top_k, top_p))
     assert torch.equal(d.kept, torch.isfinite(scores[0]))
@@ -79,10 +82,30 @@ def test_the_nucleus_is_the_smallest_that_reaches_p(logits, top_k, top_p):
 
 def test_of_equal_logits_the_lowest_ids_are_kept():
     logits = torch.tensor([1.0, 2.0, 1.0, 2.0, 1.0, 1.0])
-    assert distribution(logits, Sampling(top_k=3)).kept.tolist() == [True, True, False, True, False, False]
+    assert distribution(logits, Sampling(top_k=3)).kept.tolist() == [
+        True,
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
     assert distribution(logits, Sampling(top_k=3)).in_top_k.sum() == 3
-    assert distribution(torch.zeros(5), Sampling(top_p=0.5)).kept.tolist() == [True, True, True, False, False]
-    assert distribution(logits, Sampling(temperature=0)).probabilities.tolist() == [0, 1, 0, 0, 0, 0]
+    assert distribution(torch.zeros(5), Sampling(top_p=0.5)).kept.tolist() == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert distribution(logits, Sampling(temperature=0)).probabilities.tolist() == [
+        0,
+        1,
+        0,
+        0,
+        0,
+        0,
+    ]
 
 
 def test_top_p_of_one_keeps_a_tail_too_small_to_add_up():
@@ -136,7 +159,13 @@ def test_the_draws_of_a_seed_are_told_by_their_number():
 
 @pytest.mark.parametrize(
     "sampling",
-    [Sampling(), Sampling(1, None, 1.0, seed=3), Sampling(0.9), Sampling(top_k=3), Sampling(top_p=0.5)],
+    [
+        Sampling(),
+        Sampling(1, None, 1.0, seed=3),
+        Sampling(0.9),
+        Sampling(top_k=3),
+        Sampling(top_p=0.5),
+    ],
 )
 def test_sampling_that_changes_nothing_gives_the_softmax(sampling):
     logits = torch.randn(50, generator=torch.Generator().manual_seed(0)) * 5
@@ -146,5 +175,7 @@ def test_sampling_that_changes_nothing_gives_the_softmax(sampling):
 
 
 def test_equal_settings_are_one_key():
-    settings = [Sampling(0.5, k, 0.9, seed) for k in (3, 3.0, np.int64(3)) for seed in (1, np.int64(1))]
+    settings = [
+        Sampling(0.5, k, 0.9, seed) for k in (3, 3.0, np.int64(3)) for seed in (1, np.int64(1))
+    ]
     assert len(set(settings)) == 1 and type(settings[-1].top_k) is type(settings[-1].seed) is int

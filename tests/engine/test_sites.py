@@ -18,8 +18,16 @@ def test_every_row_names_modules_and_sites_that_there_are(lm, site):
     assert (site.edit_at is None) or ("{b}" in site.edit_at) == site.per_block
     if site.shortcut is not None:
         order = list(SITES)
-        assert order.index(site.name) < order.index(site.shortcut.plus) < order.index(site.shortcut.end)
-        assert SITES[site.shortcut.end].per_block == SITES[site.shortcut.plus].per_block == site.per_block
+        assert (
+            order.index(site.name)
+            < order.index(site.shortcut.plus)
+            < order.index(site.shortcut.end)
+        )
+        assert (
+            SITES[site.shortcut.end].per_block
+            == SITES[site.shortcut.plus].per_block
+            == site.per_block
+        )
 
 
 def test_the_capture_names_no_site_but_the_last():

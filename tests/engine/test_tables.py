@@ -22,13 +22,16 @@ def test_the_loss_is_the_books_cross_entropy_of_the_plain_and_of_a_changed_model
     ids = torch.tensor(lm.encode(TEXT))
     with torch.no_grad():
         logits = lm.model(ids[None, :-1])
-    books = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[1:])  # calc_loss_batch of chapter 5
+    # calc_loss_batch of chapter 5
+    books = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[1:])
     assert lm.trace(TEXT).loss() == pytest.approx(books.item(), abs=1e-5)
     changed = lm.edited("z.4.3=zero").trace(TEXT)
     probabilities = changed.logits().double().softmax(-1)[range(len(ids) - 1), ids[1:]]
     assert changed.loss() == pytest.approx(-probabilities.log().mean().item(), abs=1e-5)
     assert abs(changed.loss() - lm.trace(TEXT).loss()) > 1e-3
-    with pytest.raises(ValueError, match="one token has no next token, and so no loss: trace two or more"):
+    with pytest.raises(
+        ValueError, match="one token has no next token, and so no loss: trace two or more"
+    ):
         lm.trace("The").loss()
 
 
@@ -45,9 +48,14 @@ def test_a_table_has_a_sites_numbers_with_its_tokens_beside_them(lm, site):
     names = [token.shown for token in t.tokens]
     assert table.index.tolist() == names
     if site == "attn":
-        assert table.columns.tolist() == names and [table.index.name, table.columns.name] == ["query", "key"]
+        assert table.columns.tolist() == names and [table.index.name, table.columns.name] == [
+            "query",
+            "key",
+        ]
     else:
-        assert table.columns.tolist() == [*range(expected.shape[-1])] and table.index.name == "token"
+        assert (
+            table.columns.tolist() == [*range(expected.shape[-1])] and table.index.name == "token"
+        )
     table.iloc[0, 0] = 9.0  # a table of one's own
     assert np.array_equal((t[site, block][1] if of_heads else expected).numpy(), expected.numpy())
 
@@ -79,7 +87,9 @@ def test_an_editor_offers_the_sites_and_help_says_how_they_are_indexed():
     assert set(offered) == {"z", "attn", ("z", 0), ("z", 1), ("attn", 1)} and len(offered) == 5
     assert [isinstance(one, str) for one in offered] == [True, True, False, False, False]
     everything = random_lm().trace([5, 6, 7])
-    assert {*SITES} == {one for one in everything._ipython_key_completions_() if isinstance(one, str)}
+    assert {*SITES} == {
+        one for one in everything._ipython_key_completions_() if isinstance(one, str)
+    }
     assert all(everything[key].numel() for key in everything._ipython_key_completions_())
     said = inspect.getdoc(type(t).__getitem__)
     assert 't["attn", 3]' in said and "gptviz.SITES" in said and "(H, T, T)" in said

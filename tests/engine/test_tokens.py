@@ -17,5 +17,7 @@ def test_an_id_without_a_token_goes_by_its_number():
     token = trace.tokens[1]
     assert (token.id, token.text, token.raw) == (8200, "<id 8200>", b"<id 8200>")
     everything = trace.next_tokens(k=lm.config.vocab_size)
-    assert set(everything["token"][everything["id"] >= 8192]) == {f"<id {i}>" for i in range(8192, 8256)}
+    assert set(everything["token"][everything["id"] >= 8192]) == {
+        f"<id {i}>" for i in range(8192, 8256)
+    }
     assert lm.decode([8200, *lm.encode(" cat")]) == "<id 8200> cat"

@@ -94,7 +94,9 @@ def hooks_left(model):
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
 
 
-@pytest.mark.parametrize("changes", [{}, {"n_heads": 1}, {"n_heads": 8, "n_layers": 3}, {"qkv_bias": False}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"n_heads": 1}, {"n_heads": 8, "n_layers": 3}, {"qkv_bias": False}]
+)
 def test_every_site_equals_the_independent_forward(changes):
     lm = random_lm(3, **changes)
     trace = lm.trace(TEXT)
@@ -111,13 +113,25 @@ def test_every_site_equals_the_independent_forward(changes):
 def test_norms_table(lm):
     t = lm.trace(TEXT)
     table = t.norms()
-    columns = ["norm", "block", "position", "token", "mean", "variance", "mean_after", "variance_after"]
+    columns = [
+        "norm",
+        "block",
+        "position",
+        "token",
+        "mean",
+        "variance",
+        "mean_after",
+        "variance_after",
+    ]
     assert list(table.columns) == columns
     assert len(table) == (2 * lm.config.n_layers + 1) * len(t)
     names = [f"block {b} · {norm}" for b in (0, 1) for norm in ("norm1", "norm2")]
-    assert list(table["norm"].unique()) == [*names, "final"]  # their numbers: tests/analysis/test_norms.py
+    # their numbers: tests/analysis/test_norms.py
+    assert list(table["norm"].unique()) == [*names, "final"]
     assert table[table["norm"] == "final"]["block"].isna().all()
-    assert np.allclose(table[table["norm"] == "final"]["mean_after"], t["final"].mean(-1), atol=1e-5)
+    assert np.allclose(
+        table[table["norm"] == "final"]["mean_after"], t["final"].mean(-1), atol=1e-5
+    )
 
 
 def test_next_tokens_table(lm):
@@ -184,7 +198,9 @@ def test_a_place_is_any_whole_number_also_from_the_end(lm):
     last = Edit("z", np.int64(-1), heads=torch.tensor([1]))
     assert str(last) == "z.-1.1=zero" and Edit.parse(str(last)) == last
     edited = lm.edited(last)
-    assert edited.edits == lm.trace("Hello", edits=["z.-1.1=zero"]).edits == (Edit("z", 1, heads=[1]),)
+    assert (
+        edited.edits == lm.trace("Hello", edits=["z.-1.1=zero"]).edits == (Edit("z", 1, heads=[1]),)
+    )
     assert [len(one) for one in lm.traces(["Hello", [1, 2, 3]])] == [len(lm.encode("Hello")), 3]
 
 
@@ -198,13 +214,16 @@ def test_texts_that_go_through_the_model_together_have_each_its_own_numbers(lm, 
 
 
 def test_what_is_asked_of_its_model_is_what_the_functions_say(lm):
-    t = lm.edited("z.0.1=zero").trace("Hello there")  # nobody holds the edited one; its model is held by `lm`
+    # nobody holds the edited one; its model is held by `lm`
+    t = lm.edited("z.0.1=zero").trace("Hello there")
     assert t.lm.edits == t.edits and t.lm.model is lm.model
     assert_frame_equal(t.attribution(7, 8, -1), attribution(t, lm.model, 7, 8))
     assert torch.equal(t.source_tokens(7), source_tokens(t, lm, 7))
     assert torch.equal(t.logit_lens(), logit_lens(t, lm.model))
     assert_frame_equal(lm.knock_out("Hello", 7, baseline="mean"), knock_out(lm, "Hello", 7, "mean"))
-    assert_frame_equal(lm.patching([1, 2], [1, 3], target=(4, 5)), patching(lm, [1, 2], [1, 3], (4, 5)))
+    assert_frame_equal(
+        lm.patching([1, 2], [1, 3], target=(4, 5)), patching(lm, [1, 2], [1, 3], (4, 5))
+    )
     assert lm.circuit([1, 2, 3], 7).heads == circuit(lm, [1, 2, 3], 7).heads
 
 
@@ -220,7 +239,9 @@ def test_a_trace_holds_its_model_until_it_is_released():
     del trace
     gc.collect()
     assert model() is None and torch.equal(gone.logits(-1), before)
-    with pytest.raises(ValueError, match="released, and nobody holds it any longer: trace the text again"):
+    with pytest.raises(
+        ValueError, match="released, and nobody holds it any longer: trace the text again"
+    ):
         gone.attribution(7)
 
 
@@ -228,7 +249,9 @@ def test_what_they_print_is_short():
     lm = gptviz.load("mini")
     assert repr(lm) == "LanguageModel('mini', 6 blocks x 8 heads, 256 wide)"
     assert repr(lm.edited("z.4.3=zero"))[-13:] == ", z.4.3=zero)"
-    assert repr(lm.trace("The cat", edits=["z.4.3=zero"])).startswith("Trace('mini', 2 tokens, 1 edit, ")
+    assert repr(lm.trace("The cat", edits=["z.4.3=zero"])).startswith(
+        "Trace('mini', 2 tokens, 1 edit, "
+    )
     assert repr(Edit("z", 4, torch.zeros(4), heads=[3])) == "Edit('z.4.3=<a tensor>')"
     assert len(repr(next(lm.generate("The cat " * 50, 1)))) < 150
     assert dir(gptviz) == sorted([*gptviz.__all__, "__version__"])
@@ -289,7 +312,9 @@ def test_any_text_can_be_traced(lm, text):
     t = lm.trace(ids)
     assert [token.id for token in t.tokens] == ids
     for b in range(lm.config.n_layers):
-        assert torch.allclose(t["attn", b].sum(-1), torch.ones(lm.config.n_heads, len(ids)), atol=1e-5)
+        assert torch.allclose(
+            t["attn", b].sum(-1), torch.ones(lm.config.n_heads, len(ids)), atol=1e-5
+        )
         assert torch.equal(t["resid_mid", b], t["attn_out", b] + t["resid_pre", b])
         assert torch.equal(t["resid_post", b], t["mlp_out", b] + t["resid_mid", b])
     # the past does not depend on the future

@@ -34,7 +34,11 @@ def public():
     for module in pkgutil.iter_modules(gptviz.analysis.__path__):
         name = f"gptviz.analysis.{module.name}"
         for function in vars(importlib.import_module(name)).values():
-            if not inspect.isfunction(function) or function.__module__ != name or function.__name__[0] == "_":
+            if (
+                not inspect.isfunction(function)
+                or function.__module__ != name
+                or function.__name__[0] == "_"
+            ):
                 continue
             if function.__name__ == "of_model":  # which marks them
                 continue
@@ -58,7 +62,9 @@ def asked(function, lm, trace, **instead):
         "row": torch.ones(1, 1), "values": torch.ones(1, 1, 1), "by": "V",
     }  # fmt: skip
     needed = [
-        n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty or n == "own"
+        n
+        for n, p in inspect.signature(function).parameters.items()
+        if p.default is p.empty or n == "own"
     ]
     values |= instead
     *first, last = needed  # both ways to give an argument
@@ -92,7 +98,9 @@ def numbers(value):
         return [np.asarray(value).tolist()]
     if dataclasses.is_dataclass(value):
         return numbers([*vars(value).values()])
-    return [n for one in value for n in numbers(one)] if isinstance(value, list | tuple) else [value]
+    return (
+        [n for one in value for n in numbers(one)] if isinstance(value, list | tuple) else [value]
+    )
 
 
 @pytest.mark.parametrize("function", public(), ids=lambda f: f"{f.__module__[16:]}.{f.__name__}")
@@ -251,4 +259,6 @@ def test_a_config_that_is_not_the_models_is_refused(lm):
         with pytest.raises(ValueError, match=f"the config has {name} "):
             LanguageModel(lm.model, lm.tokenizer, config, "wrong")
         right = random_lm(**{name: value})  # built with it, it is right
-        assert LanguageModel(right.model, right.tokenizer, right.config, "right").config[name] == value
+        assert (
+            LanguageModel(right.model, right.tokenizer, right.config, "right").config[name] == value
+        )

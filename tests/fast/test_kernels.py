@@ -71,7 +71,9 @@ def off(got, truth):
 def worst_difference(one, other):
     """Of all sites and the logits."""
     assert one.sites() == other.sites()
-    return max(off(one.logits(-1), other.logits(-1)), *(off(one[key], other[key]) for key in one.sites()))
+    return max(
+        off(one.logits(-1), other.logits(-1)), *(off(one[key], other[key]) for key in one.sites())
+    )
 
 
 def calm(lm):
@@ -84,7 +86,9 @@ def calm(lm):
 
 SIZES = [{"activation": "gelu"}, {"n_heads": 1}, {"n_heads": 8, "emb_dim": 40}]
 SIZES += [{"qkv_bias": False}, {"linear_bias": False}]
-MODELS = [calm(random_lm(seed, context_length=LONGEST, **sizes)) for seed, sizes in enumerate(SIZES)]
+MODELS = [
+    calm(random_lm(seed, context_length=LONGEST, **sizes)) for seed, sizes in enumerate(SIZES)
+]
 halved = Edit("attn", 1, lambda a: 0.5 * a + 0.5 * a.flip(0))
 EDITS = [
     (),
@@ -105,7 +109,9 @@ EDITS = [
 )
 def test_every_site_has_the_numbers_of_the_books_path(which, n, edits, everywhere):
     lm = MODELS[which]
-    ids = torch.randint(0, lm.config.vocab_size, (n,), generator=torch.Generator().manual_seed(n)).tolist()
+    ids = torch.randint(
+        0, lm.config.vocab_size, (n,), generator=torch.Generator().manual_seed(n)
+    ).tolist()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(kernels.SETTING, "off")
         truth = lm.trace(ids, edits=edits)
@@ -192,10 +198,14 @@ def test_the_kernels_are_used_and_the_setting_turns_them_off(monkeypatch):
     lm = MODELS[0]
     calls = []
     real = kernels.attention
-    monkeypatch.setattr(kernels, "attention", lambda att, x, **how: calls.append(att) or real(att, x, **how))
+    monkeypatch.setattr(
+        kernels, "attention", lambda att, x, **how: calls.append(att) or real(att, x, **how)
+    )
     monkeypatch.setattr(kernels, "_onednn_is_faster", Always())
     onednn = kernels._onednn
-    monkeypatch.setattr(kernels, "_onednn", lambda x, w, *rest: calls.append(w) or onednn(x, w, *rest))
+    monkeypatch.setattr(
+        kernels, "_onednn", lambda x, w, *rest: calls.append(w) or onednn(x, w, *rest)
+    )
     lm.trace([1, 2, 3])
     assert sum(isinstance(call, MultiHeadAttention) for call in calls) == lm.config.n_layers
     assert len(calls) == lm.config.n_layers * 7  # and six linear layers a block
@@ -296,13 +306,17 @@ def test_a_kernel_with_fewer_digits_is_not_taken(monkeypatch):
     x = torch.randn(20, 64)
     weight = torch.randn(32, 64)
     monkeypatch.setattr(kernels, "_onednn_is_faster", {})
-    monkeypatch.setattr(kernels, "_onednn", lambda x, w, b: (x.bfloat16() @ w.mT.bfloat16()).float())
+    monkeypatch.setattr(
+        kernels, "_onednn", lambda x, w, b: (x.bfloat16() @ w.mT.bfloat16()).float()
+    )
     assert torch.equal(kernels.linear(x, weight), nn.functional.linear(x, weight))
     assert list(kernels._onednn_is_faster.values()) == [False]
 
 
 @settings(max_examples=30)
-@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 3), st.booleans(), st.integers(0, 99))
+@given(
+    st.integers(1, 300), st.integers(1, 300), st.integers(1, 3), st.booleans(), st.integers(0, 99)
+)
 def test_a_row_in_bfloat16_is_as_exact_as_through_onednn(inputs, outputs, dims, biased, seed):
     generator = torch.Generator().manual_seed(seed)
     x, weight, bias = (
@@ -310,7 +324,9 @@ def test_a_row_in_bfloat16_is_as_exact_as_through_onednn(inputs, outputs, dims, 
         for shape in ((*[1] * (dims - 1), inputs), (outputs, inputs), (outputs,))
     )
     bias = bias if biased else None
-    truth = nn.functional.linear(x.double(), weight.double(), None if bias is None else bias.double())
+    truth = nn.functional.linear(
+        x.double(), weight.double(), None if bias is None else bias.double()
+    )
     got = kernels.row(x, weight, bias)
     assert got.shape == truth.shape and got.dtype is torch.bfloat16
     assert off(got, truth) <= 2**-7  # its last digit, or the bias's beside it
@@ -354,7 +370,9 @@ def test_linear_takes_what_f_linear_takes(shape, linears):
 
 def test_a_large_buffer_is_as_large_as_it_says_and_goes_with_its_tensor():
     buffer = fast_attention._buffer(3, 700, 700)
-    assert buffer.shape == (3, 700, 700) and buffer.dtype == torch.float32 and buffer.is_contiguous()
+    assert (
+        buffer.shape == (3, 700, 700) and buffer.dtype == torch.float32 and buffer.is_contiguous()
+    )
     assert buffer.untyped_storage().nbytes() == 3 * 700 * 700 * 4
     view = buffer[2].fill_(2.0)
     del buffer

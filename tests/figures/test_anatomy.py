@@ -61,7 +61,10 @@ def test_every_tensor_is_drawn_once_and_to_scale(config):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.integers(1, 60_000), st.integers(1, 5000), st.sampled_from([1, 7, 64, 768, 5120]), st.integers(1, 12)
+    st.integers(1, 60_000),
+    st.integers(1, 5000),
+    st.sampled_from([1, 7, 64, 768, 5120]),
+    st.integers(1, 12),
 )
 def test_no_box_lies_on_another(vocab_size, context_length, emb_dim, n_layers):
     config = GPTConfig(vocab_size, context_length, emb_dim, 1, n_layers, qkv_bias=True)
@@ -89,10 +92,17 @@ def test_the_bars_are_the_boxes_and_say_what_they_are():
     assert said["trf_blocks.2.att.W_query.bias"].startswith(
         "the 10 vectors of block 2: 9,984 parameters, 0.0080 % of the model"
     )
-    fills = dict(zip([box.tensors[0].local_name for box in layout.boxes], bar.marker.color, strict=True))
+    fills = dict(
+        zip([box.tensors[0].local_name for box in layout.boxes], bar.marker.color, strict=True)
+    )
     colors = palette("light")  # which mean what they mean everywhere
     names = [f"att.{name}.weight" for name in ("W_query", "W_key", "W_value", "out_proj")]
-    assert [fills[name] for name in names] == [colors.query, colors.key, colors.value, colors.output]
+    assert [fills[name] for name in names] == [
+        colors.query,
+        colors.key,
+        colors.value,
+        colors.output,
+    ]
     patterns = dict(zip(said, bar.marker.pattern.shape, strict=True))
     assert [name for name, shape in patterns.items() if shape] == ["out_head.weight"]
     assert fig.layout.yaxis.scaleanchor == "x"  # squares are squares on every screen
@@ -111,10 +121,14 @@ def test_one_block_is_to_scale_and_parts_its_heads():
     assert len(boxes) == 16
     for box in boxes:
         assert box.width / SIDE * 768 == pytest.approx(max(box.tensors[0].shape))
-    lines = np.stack([fig.data[1].x, fig.data[1].y], axis=1).reshape(4, 11, 3, 2)  # matrix, line, point, xy
+    # matrix, line, point, xy
+    lines = np.stack([fig.data[1].x, fig.data[1].y], axis=1).reshape(4, 11, 3, 2)
     query = boxes[0]
     out_proj = boxes[6]
-    assert [boxes[i].tensors[0].local_name for i in (0, 6)] == ["att.W_query.weight", "att.out_proj.weight"]
+    assert [boxes[i].tensors[0].local_name for i in (0, 6)] == [
+        "att.W_query.weight",
+        "att.out_proj.weight",
+    ]
     between = np.arange(1, 12) * 64 / 768
     assert np.allclose(lines[0, :, :2, 1], (query.y + between * query.height)[:, None])
     assert np.allclose(lines[3, :, :2, 0], (out_proj.x + between * out_proj.width)[:, None])

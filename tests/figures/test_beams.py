@@ -23,8 +23,12 @@ def test_points_and_lines_are_the_beams(lm, mode):
     last = rounds[-1].kept[2]
     assert ((3, 4), (last.parent, 2)) in lines and len(lines) == 24
     thick = [
-        trace for trace in drawn.data if trace.mode == "lines" and trace.line.color == palette(mode).accent
+        trace
+        for trace in drawn.data
+        if trace.mode == "lines" and trace.line.color == palette(mode).accent
     ]
     assert len(thick) == 4 and thick[-1].y[1] == 0
-    named = [note.text for note in drawn.layout.annotations if note.font.color == palette(mode).accent]
+    named = [
+        note.text for note in drawn.layout.annotations if note.font.color == palette(mode).accent
+    ]
     assert named == [str(token) for token in rounds[-1].kept[0].ids]

@@ -24,7 +24,8 @@ def rows_of(sampling, logits=LOGITS):
 
 @pytest.mark.parametrize("logits", [LOGITS, LOGITS - 40], ids=["a sum above 1", "a sum below 1"])
 @pytest.mark.parametrize(
-    "sampling", [Sampling(), Sampling(0.7), Sampling(2.0, 40, 0.9), Sampling(0.05, None, 0.5), Sampling(1, 5)]
+    "sampling",
+    [Sampling(), Sampling(0.7), Sampling(2.0, 40, 0.9), Sampling(0.05, None, 0.5), Sampling(1, 5)],
 )
 def test_a_kept_rows_sentence_can_be_worked_out(sampling, logits):
     found, rows, _ = rows_of(sampling, logits)
@@ -38,7 +39,9 @@ def test_a_kept_rows_sentence_can_be_worked_out(sampling, logits):
         log_sum = number(match["sum"]) * (1 if match["sign"] == "−" else -1)
         assert math.exp(number(match["x"]) - log_sum) == pytest.approx(row["probability"], rel=0.02)
         assert match["p"] == row["p_text"]
-        assert number(row["scaled_text"]) == pytest.approx(row["logit"] / sampling.temperature, abs=0.0051)
+        assert number(row["scaled_text"]) == pytest.approx(
+            row["logit"] / sampling.temperature, abs=0.0051
+        )
         own = f" The model itself gives it {probability_text(softmax[row['id']].item())}."
         assert row["sentence"].endswith(own) == (not sampling.changes_nothing)
         said += 1
@@ -70,7 +73,9 @@ def test_rows_and_rest_and_tokens():
     assert sum(row["probability"] for row in rows) + rest["probability"] == pytest.approx(1)
     assert rest["token"] == "488 others"
     own, set_so = ((LOGITS.double() / t).softmax(0) for t in (1, 0.5))
-    shares = [probability_text(1 - p[found.table["id"].tolist()].sum().item()) for p in (set_so, own)]
+    shares = [
+        probability_text(1 - p[found.table["id"].tolist()].sum().item()) for p in (set_so, own)
+    ]
     assert rest["sentence"] == (
         f"The other 488 tokens of the vocabulary, none of them cut, share {shares[0]}. "
         f"Without these settings they share {shares[1]}."
@@ -96,7 +101,9 @@ def test_a_ghost_is_what_the_unchanged_model_gives_under_the_same_settings(sampl
     for row in [*rows, rest]:
         assert row["ghost_text"] in row["sentence"]
     rank = int((before > before[rows[0]["id"]]).sum()) + 1
-    assert rows[0]["sentence"].endswith(f"Unchanged, it has {rows[0]['ghost_text']}, rank {rank:,}.")
+    assert rows[0]["sentence"].endswith(
+        f"Unchanged, it has {rows[0]['ghost_text']}, rank {rank:,}."
+    )
     assert ("The changed model itself" in rows[0]["sentence"]) == (not sampling.changes_nothing)
     assert {"before", "p"} <= column_heads(sampling, compared=True).keys()
 
@@ -117,7 +124,11 @@ def test_the_bar_is_the_cumulative_sum(sampling):
     # written out, with numpy
     scaled = logits().double().numpy() / (sampling.temperature or 1)
     order = np.argsort(-scaled, kind="stable")
-    p = np.exp(scaled - scaled.max()) if sampling.temperature else (scaled == scaled.max()).astype(float)
+    p = (
+        np.exp(scaled - scaled.max())
+        if sampling.temperature
+        else (scaled == scaled.max()).astype(float)
+    )
     if sampling.top_k:
         p[order[sampling.top_k :]] = 0
     p /= p.sum()

@@ -11,7 +11,10 @@ def test_every_value_knows_the_whole_addition_and_digits_stand_under_their_dimen
     fig = embedding_sum(values, "·cat", 1, 6, range(4, 9), cells, 2.0, "light")
     rows, digits, written = fig.data
     replaced = embedding_sum(values, "·cat", 1, 6, range(4, 9), cells, 2.0, "light", adds_up=False)
-    for drawn, names in ((fig, ("token", "+ position", "= sum")), (replaced, ("token", "position", "given"))):
+    for drawn, names in (
+        (fig, ("token", "+ position", "= sum")),
+        (replaced, ("token", "position", "given")),
+    ):
         for axis in (drawn.layout.yaxis, drawn.layout.yaxis2):
             assert (axis.ticktext, axis.tickvals, axis.autorange) == (names, (0, 1, 2), "reversed")
     assert np.array_equal(rows.z, values)

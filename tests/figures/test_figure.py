@@ -37,7 +37,9 @@ def test_it_is_sent_as_plotlys_own_figure_would_be(mode):
 
 def test_an_axis_has_a_grid_unless_bars_stand_on_it_no_line_and_stays_where_it_is():
     aside = {"type": "bar", "orientation": "h", "xaxis": "x2", "yaxis": "y2"}
-    layout = figure([BAR, BAR | aside, {"type": "scatter", "xaxis": "x3"}], {}, "light", height=200).layout
+    layout = figure(
+        [BAR, BAR | aside, {"type": "scatter", "xaxis": "x3"}], {}, "light", height=200
+    ).layout
     axes = ("xaxis", "yaxis", "xaxis2", "yaxis2", "xaxis3")
     assert [layout[name].showgrid for name in axes] == [False, True, True, False, True]
     assert not any(layout[name].showline for name in axes)
@@ -57,7 +59,8 @@ def test_only_what_changes_it_changes_what_is_drawn():
     fig.update_layout(height=333)
     fig.add_trace(BAR)
     assert sent(fig)["layout"]["height"] == 333 and len(sent(fig)["data"]) == 2
-    assert figure([BAR], {}, "light", height=200).layout.height == 200  # what all share is as it was
+    # what all share is as it was
+    assert figure([BAR], {}, "light", height=200).layout.height == 200
 
 
 def test_what_plotly_does_not_know_is_refused_when_it_is_read(figures):
@@ -80,7 +83,8 @@ def test_it_can_be_copied_and_kept():
     [
         np.arange(6, dtype=np.int64).reshape(2, 3),
         np.arange(6, dtype=np.uint8),
-        np.linspace(0, 1, 24, dtype=np.float32).reshape(2, 3, 4).transpose(2, 1, 0),  # not contiguous
+        # not contiguous
+        np.linspace(0, 1, 24, dtype=np.float32).reshape(2, 3, 4).transpose(2, 1, 0),
         np.broadcast_to(np.float64(0.5), (2, 2)),
         np.array([2**40, 1]),
         np.array(["a", "b"]),
@@ -89,7 +93,8 @@ def test_it_can_be_copied_and_kept():
     ],
 )
 def test_arrays_arrive_as_they_are(array):
-    for some in (array, np.resize(array, LISTED + 1) if array.size else array):  # a long one is sent as bytes
+    # a long one is sent as bytes
+    for some in (array, np.resize(array, LISTED + 1) if array.size else array):
         found = decoded(json.loads(json.dumps(packed({"a": [some]}))))["a"][0]
         assert np.array_equal(np.asarray(found, dtype=some.dtype), some)
 
@@ -100,9 +105,20 @@ def test_what_is_no_number_is_a_gap_and_numbers_of_numpy_are_numbers():
 
 
 def test_larger_is_larger_type_points_and_room_and_the_same_numbers():
-    marked = BAR | {"textfont": {"size": 12}, "marker": {"color": "#123456", "pattern": {"size": 4}}}
-    bins = {"type": "histogram", "x": BAR["y"], "xbins": {"size": 0.5}, "marker": {"color": "#123456"}}
-    layout = {"annotations": [{"text": "a", "xshift": 8, "font": {"size": 10}}], "xaxis": {"range": [0, 3]}}
+    marked = BAR | {
+        "textfont": {"size": 12},
+        "marker": {"color": "#123456", "pattern": {"size": 4}},
+    }
+    bins = {
+        "type": "histogram",
+        "x": BAR["y"],
+        "xbins": {"size": 0.5},
+        "marker": {"color": "#123456"},
+    }
+    layout = {
+        "annotations": [{"text": "a", "xshift": 8, "font": {"size": 10}}],
+        "xaxis": {"range": [0, 3]},
+    }
     fig = figure([marked, bins], layout, "dark", height=200, t=40)
     large = fig.larger(1.25)
     assert (large.layout.height, large.layout.margin.t, large.layout.margin.l) == (250, 50, 10)

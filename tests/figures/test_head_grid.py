@@ -38,7 +38,9 @@ def test_every_weight_has_its_colour_and_the_mask_is_grey(mode):
             assert pixel.tolist() == rgb(palette(mode).masked)
             continue
         stops = [stop for stop, _ in scale]
-        expected = [np.interp(attn[b, h, q, k], stops, [rgb(c)[i] for _, c in scale]) for i in range(3)]
+        expected = [
+            np.interp(attn[b, h, q, k], stops, [rgb(c)[i] for _, c in scale]) for i in range(3)
+        ]
         assert np.abs(pixel - expected).max() <= 3  # 254 colours between paper and purple
 
 
@@ -60,5 +62,6 @@ def test_a_pixel_of_a_long_text_is_the_largest_weight_below_it():
 def test_a_head_that_looks_at_nothing_does_so_over_no_tokens():
     role = HeadRole(0, 0, "nothing", {"first": 0.0}, {}, None, 1.0)
     assert (
-        head_grid.words_of(role, 0.0, 2.0)["says"] == "nothing. It writes 0.0 (the bar; the longest is 2.0)."
+        head_grid.words_of(role, 0.0, 2.0)["says"]
+        == "nothing. It writes 0.0 (the bar; the longest is 2.0)."
     )

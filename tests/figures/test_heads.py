@@ -4,7 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gptviz.figures.heads import NAME, NAMED, NOTHING, POINT, SIDES, Cell, Cost, costs, finder, role_sheet
+from gptviz.figures.heads import (
+    NAME,
+    NAMED,
+    NOTHING,
+    POINT,
+    SIDES,
+    Cell,
+    Cost,
+    costs,
+    finder,
+    role_sheet,
+)
 from gptviz.figures.marks import role_colors
 from gptviz.figures.theme import palette
 
@@ -27,9 +38,19 @@ def test_a_head_is_a_point_in_its_roles_colour(mode):
     assert list(drawn) == ["induction", "previous", "mixed"]
     hollow = drawn["induction"]
     assert list(hollow.x) == [0.0] and list(hollow.y) == [0.8]  # the NaN has no place
-    assert list(hollow.marker.symbol) == ["circle-open"] and list(hollow.customdata[0][:2]) == [1, 0]
-    assert "withdrawn" in hollow.customdata[0][2] and "&lt;previous&gt; score: 0" in hollow.customdata[0][2]
-    assert drawn["previous"].marker.color == role_colors(mode)["previous"] != drawn["mixed"].marker.color
+    assert list(hollow.marker.symbol) == ["circle-open"] and list(hollow.customdata[0][:2]) == [
+        1,
+        0,
+    ]
+    assert (
+        "withdrawn" in hollow.customdata[0][2]
+        and "&lt;previous&gt; score: 0" in hollow.customdata[0][2]
+    )
+    assert (
+        drawn["previous"].marker.color
+        == role_colors(mode)["previous"]
+        != drawn["mixed"].marker.color
+    )
     assert (list(fig.data[-1].x), list(fig.data[-1].y)) == ([0.9], [0.1])  # the ring
     nothing = finder(points((0, 0, float("nan"), 1.0, "mixed", False)), ("a", "b"), (0, 0), mode)
     assert nothing.layout.annotations[0].text == NOTHING and not len(nothing.data[0].x)
@@ -40,7 +61,9 @@ def test_names_cover_no_point_and_no_other_name(mode):
     rng = np.random.default_rng(0)
     crowd = [(0.1 * x, 0.02 * y) for x, y in rng.random((36, 2))]
     apart = [(0.5 + 0.03 * i, 0.01 * i) for i in range(6)] + [(0.05, 0.8), (0.07, 0.79), (1.0, 0.0)]
-    heads = points(*((i // 8, i % 8, x, y, "mixed", False) for i, (x, y) in enumerate([*crowd, *apart])))
+    heads = points(
+        *((i // 8, i % 8, x, y, "mixed", False) for i, (x, y) in enumerate([*crowd, *apart]))
+    )
     drawn, _ring = finder(heads, ("a", "b"), (0, 3), mode).data
     places = np.array([drawn.x, drawn.y]).T / np.ptp([drawn.x, drawn.y], axis=1)
     names = []  # their middles
@@ -50,7 +73,11 @@ def test_names_cover_no_point_and_no_other_name(mode):
             names.append((i, places[i] + np.array(SIDES[side]) * (NAME + POINT)))
     assert 3 <= len(names) <= NAMED and "0·3" in drawn.text[3]
     for i, middle in names:
-        assert not (np.abs(np.delete(places, i, axis=0) - middle) < NAME + POINT - 1e-9).all(axis=1).any()
+        assert (
+            not (np.abs(np.delete(places, i, axis=0) - middle) < NAME + POINT - 1e-9)
+            .all(axis=1)
+            .any()
+        )
         others = [other for j, other in names if j != i]
         assert all((np.abs(other - middle) >= 2 * NAME - 1e-9).any() for other in others)
 
@@ -63,13 +90,24 @@ def test_a_sheet_strikes_out_what_was_withdrawn_and_greys_what_cannot_show(mode)
     fig = role_sheet(cells, (1, 0), mode)
     heat = fig.data[0]
     places = [*role_colors(mode), "hidden"]
-    assert [[places[z] for z in row] for row in heat.z] == [["induction", "mixed"], ["previous", "hidden"]]
+    assert [[places[z] for z in row] for row in heat.z] == [
+        ["induction", "mixed"],
+        ["previous", "hidden"],
+    ]
     assert heat.text[0][0] == "<s>induction</s>" and heat.customdata[0][0] == "a &amp; b"
     assert heat.text[1][1] == f'<i style="color:{palette(mode).quiet}">induction</i>'
-    assert heat.colorscale[-1][1] == palette(mode).masked and len(heat.colorscale) == 2 * len(places)
-    assert role_sheet([[Cell("marks", "", "holds")]], (0, 0), mode).data[0].text[0][0] == "punctuation<br>✓"
+    assert heat.colorscale[-1][1] == palette(mode).masked and len(heat.colorscale) == 2 * len(
+        places
+    )
+    assert (
+        role_sheet([[Cell("marks", "", "holds")]], (0, 0), mode).data[0].text[0][0]
+        == "punctuation<br>✓"
+    )
     tried = [
-        [Cell("favourite", "a", said) for said in ("holds", "withdrawn", "not shown", "not decided", "")]
+        [
+            Cell("favourite", "a", said)
+            for said in ("holds", "withdrawn", "not shown", "not decided", "")
+        ]
     ]
     word = "one<br>token"
     marked = [f"{word} ✓", f"<s>{word}</s>", f"{word} ○", f"{word} ?", word]
@@ -87,7 +125,10 @@ def test_a_trial_is_drawn_as_rises_of_the_loss(mode):
     others, own = fig.data
     assert np.allclose(own.x, [3.0, 0.1]) and list(own.y) == [0, 1] and own.name == "head 3"
     assert np.allclose(others.x, [0.1, -0.1, 0.0, 0.2]) and list(others.y) == [0, 0, 1, 1]
-    assert "block 4, head 2" in others.customdata[1] and "loss 1.90, 0.100 less" in others.customdata[1]
+    assert (
+        "block 4, head 2" in others.customdata[1]
+        and "loss 1.90, 0.100 less" in others.customdata[1]
+    )
     assert "2.00 → 5.00" in fig.layout.annotations[0].text
     low, high = fig.layout.xaxis.range
     assert low < -0.1 and high > 3

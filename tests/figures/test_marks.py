@@ -61,7 +61,9 @@ def test_a_map_of_nothing_or_of_gaps_can_be_drawn_and_one_that_does_not_fit_cann
         assert half.coloraxis.cmax == top
     square = Map("w", Both(2 * np.eye(4)), "weight", written=True)
     assert maps([square], LABELS, LABELS, None, "light").data[1].text[:2] == ("2.00", "0.00")
-    cut = maps([Map("w", Both(2 * np.eye(4)), ends=(-1, 1))], LABELS, LABELS, None, "light").layout.coloraxis
+    cut = maps(
+        [Map("w", Both(2 * np.eye(4)), ends=(-1, 1))], LABELS, LABELS, None, "light"
+    ).layout.coloraxis
     assert cut.colorbar.ticktext == ("−1.0", "0", "≥ 1.0")
     with pytest.raises(ValueError, match=r"3 rows and 2 tokens do not fit \(3, 4\)"):
         maps([Map("size", Both(NOW))], ROWS, LABELS[:2], None, "light")
@@ -74,7 +76,13 @@ def test_of_many_tokens_some_positions_are_written():
 
 
 def test_a_map_of_many_rows_is_no_higher_than_a_screen_and_frames_a_column():
-    fig = maps([Map("x", Both(np.ones((768, 4))))], [str(i) for i in range(768)], LABELS, (None, 2), "light")
+    fig = maps(
+        [Map("x", Both(np.ones((768, 4))))],
+        [str(i) for i in range(768)],
+        LABELS,
+        (None, 2),
+        "light",
+    )
     assert fig.layout.height < 800
     (shape,) = fig.layout.shapes
     assert (shape.x0, shape.x1, shape.y0, shape.y1) == (1.5, 2.5, -0.5, 767.5)
@@ -105,9 +113,12 @@ def test_curves_stand_over_their_names_and_the_unchanged_are_dashed():
     assert all((trace.line.dash == "dash") == (trace.name == "unchanged") for trace in fig.data)
     assert sum(trace.showlegend is not False for trace in fig.data) == 1
     assert fig.layout.yaxis.type == "log" and list(fig.layout.xaxis.ticktext) == ROWS
-    assert fig.layout.annotations[0].y == pytest.approx(np.log10(NOW[-1, 0]))  # a log axis places notes so
+    # a log axis places notes so
+    assert fig.layout.annotations[0].y == pytest.approx(np.log10(NOW[-1, 0]))
     assert "two: variance before" in fig.data[1].hovertext[1]
-    assert not [t for t in curves({"a": Both(NOW[0])}, LABELS, "dark", "u").data if t.name == "unchanged"]
+    assert not [
+        t for t in curves({"a": Both(NOW[0])}, LABELS, "dark", "u").data if t.name == "unchanged"
+    ]
 
 
 def test_a_long_curve_leaves_its_sentences_to_the_browser():
@@ -120,22 +131,38 @@ def test_a_long_curve_leaves_its_sentences_to_the_browser():
 def test_many_curves_are_told_apart_by_more_than_their_colour():
     lines = {f"<{i}>": Both(NOW[:, 0] + i, WAS[:, 0] + i) for i in range(6)}
     fig = curves(
-        lines, ROWS, "light", "rank", many=True, up={"type": "log"}, written=lambda y: f"no. {y:.0f}"
+        lines,
+        ROWS,
+        "light",
+        "rank",
+        many=True,
+        up={"type": "log"},
+        written=lambda y: f"no. {y:.0f}",
     )
     drawn = [trace for trace in fig.data if trace.name != "unchanged"]
     assert [trace.name for trace in drawn] == [f"&lt;{i}&gt;" for i in range(6)]
-    assert len({trace.line.dash for trace in drawn}) == len({trace.marker.symbol for trace in drawn}) == 6
+    assert (
+        len({trace.line.dash for trace in drawn})
+        == len({trace.marker.symbol for trace in drawn})
+        == 6
+    )
     assert drawn[0].line.color == PALETTES["light"].accent and fig.layout.yaxis.type == "log"
     assert fig.layout.yaxis.exponentformat == "power"  # 2×10⁻⁵, not 20μ
     ghosts = [trace for trace in fig.data if trace.name == "unchanged"]
     assert [np.array_equal(g.y, WAS[:, 0] + i) for i, g in enumerate(ghosts)] == [True] * 6
-    assert sum(trace.showlegend is not False for trace in fig.data) == 7 and not fig.layout.annotations
+    assert (
+        sum(trace.showlegend is not False for trace in fig.data) == 7 and not fig.layout.annotations
+    )
     assert "no. " in drawn[0].hovertext[0]
 
 
 def test_words_on_two_lines_that_run_close_stand_on_either_side():
     values = Both(np.array([3.0, 12.0]))
-    for other, anchors in ((9.4, ("top", "bottom")), (8.4, ("bottom", "top")), (2.0, ("bottom", "bottom"))):
+    for other, anchors in (
+        (9.4, ("top", "bottom")),
+        (8.4, ("bottom", "top")),
+        (2.0, ("bottom", "bottom")),
+    ):
         fig = bars(values, ["a", "b"], "light", "nats", rests=[(9.0, "guess"), (other, "mean")])
         assert tuple(note.yanchor for note in fig.layout.annotations) == anchors
 
@@ -152,17 +179,34 @@ def test_bars_are_their_numbers_and_outlines_the_unchanged_ones(lying):
     alone = bars(Both(NOW[0]), LABELS, "light", "size", colors="#123456", says=Both(["a"] * 4))
     assert len(alone.data) == 1 and list(alone.data[0].hovertext) == ["a"] * 4
     whole, part = bars(
-        Both(NOW[0]), LABELS, "light", "z", lying=lying, part=("p", NOW[1], "#123456"), called=("z", "")
+        Both(NOW[0]),
+        LABELS,
+        "light",
+        "z",
+        lying=lying,
+        part=("p", NOW[1], "#123456"),
+        called=("z", ""),
     ).data
-    assert np.array_equal(part.x if lying else part.y, NOW[1]) and (whole.name, part.name) == ("z", "p")
+    assert np.array_equal(part.x if lying else part.y, NOW[1]) and (whole.name, part.name) == (
+        "z",
+        "p",
+    )
     assert part.hovertext[2].startswith("&lt;b&gt;: p ")
 
 
 def test_lying_bars_have_their_texts_and_reach_below_zero_where_a_number_does():
     fig = bars(
-        Both(np.array([0.1, -0.4])), ["·dog", "<b>"], "light", "dot", lying=True, text=Both(["1", '<"'])
+        Both(np.array([0.1, -0.4])),
+        ["·dog", "<b>"],
+        "light",
+        "dot",
+        lying=True,
+        text=Both(["1", '<"']),
     )
-    assert list(fig.data[0].text) == ["1", '&lt;"'] and fig.layout.yaxis.ticktext == ("·dog", "&lt;b&gt;")
+    assert list(fig.data[0].text) == ["1", '&lt;"'] and fig.layout.yaxis.ticktext == (
+        "·dog",
+        "&lt;b&gt;",
+    )
     assert fig.layout.yaxis.range == (1.5, -0.5)  # the first on top
     low, high = fig.layout.xaxis.range
     assert low < -0.4 and high == pytest.approx(0.1005) and fig.layout.xaxis.domain[1] < 0.8

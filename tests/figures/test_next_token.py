@@ -60,9 +60,13 @@ def test_the_curve_draws_the_table(mode):
     tokens = [f"<t{i}>" for i in table["id"]]
     fig = vocabulary_curve(table, tokens, 40, mode, came=(77, "·cat"))
     model, chosen = fig.data
-    assert np.array_equal(model.x, table["rank"]) and np.array_equal(model.y, table["model_probability"])
+    assert np.array_equal(model.x, table["rank"]) and np.array_equal(
+        model.y, table["model_probability"]
+    )
     assert chosen.x.max() <= 40 and (chosen.y > 0).all()
-    assert model.hovertext[0].startswith(f"`&lt;t{table['id'][0]}&gt;` is rank 1: the model gives it 0.")
+    assert model.hovertext[0].startswith(
+        f"`&lt;t{table['id'][0]}&gt;` is rank 1: the model gives it 0."
+    )
     notes = [note.text for note in fig.layout.annotations]
     assert notes == ["rank 41 on: cut", "·cat came: rank 77"]
     assert fig.layout.annotations[1].x == pytest.approx(math.log10(77))
@@ -74,7 +78,9 @@ def test_the_curve_draws_the_table(mode):
 
 def test_the_unchanged_line_stands_in_the_place_of_the_one_without_settings():
     logits = torch.randn(500, generator=torch.Generator().manual_seed(0)) * 3
-    tables = [curve(x, candidates(x, sampling=Sampling(0.7, 40))) for x in (logits, logits[:400] / 2)]
+    tables = [
+        curve(x, candidates(x, sampling=Sampling(0.7, 40))) for x in (logits, logits[:400] / 2)
+    ]
     names = [[f"<t{i}>" for i in table["id"]] for table in tables]
     fig = vocabulary_curve(tables[0], names[0], 40, "light", unchanged=(tables[1], names[1]))
     ghost, changed = fig.data
@@ -82,7 +88,9 @@ def test_the_unchanged_line_stands_in_the_place_of_the_one_without_settings():
     assert np.array_equal(ghost.x, kept["rank"]) and np.array_equal(ghost.y, kept["probability"])
     assert (ghost.line.dash, ghost.name, changed.name) == ("dash", "unchanged", "changed")
     assert changed.x.max() <= 40 and fig.layout.showlegend
-    assert ghost.hovertext[0].startswith(f"`&lt;t{tables[1]['id'][0]}&gt;` is rank 1: unchanged, it has 0.")
+    assert ghost.hovertext[0].startswith(
+        f"`&lt;t{tables[1]['id'][0]}&gt;` is rank 1: unchanged, it has 0."
+    )
 
 
 TABLE = pd.DataFrame(
@@ -102,7 +110,11 @@ def test_sentences_numbers_and_colours():
         "came with 13.8 nats of surprise: the model gave it 1.00 × 10⁻⁶, rank 4,321."
     )
     assert [chip["text"] for chip in chips] == ["–", "2.1", "0.0", "13.8"]
-    assert (chips[0]["bits"], chips[0]["rank"], chips[0]["color"]) == (None, None, palette("light").masked)
+    assert (chips[0]["bits"], chips[0]["rank"], chips[0]["color"]) == (
+        None,
+        None,
+        palette("light").masked,
+    )
     assert chips[3]["color"] == legend["to"] != legend["from"]
     assert legend["high"] == "9.0 nats or more: a blind guess"
 

@@ -23,8 +23,11 @@ def test_a_waterfalls_bars_begin_where_they_are_told_and_are_joined(mode):
     )  # fmt: skip
     own, ghost = made.data
     assert list(own.x) == list(values) and list(ghost.x) == list(values + 1)
-    assert list(own.text) == ["", "−1", ""] and list(ghost.text) == ["3", "", "2"]  # past the longer one
-    longer = bars(Both(values / 8, values / 4), ["a", "b", "c"], mode, "", text=Both(["1"] * 3)).data[1]
+    # past the longer one
+    assert list(own.text) == ["", "−1", ""] and list(ghost.text) == ["3", "", "2"]
+    longer = bars(
+        Both(values / 8, values / 4), ["a", "b", "c"], mode, "", text=Both(["1"] * 3)
+    ).data[1]
     assert list(longer.text) == ["1"] * 3
     assert list(own.base) == list(ghost.base) == list(base)
     assert list(own.marker.color) == [colors.positive, colors.negative, colors.output]
@@ -34,14 +37,19 @@ def test_a_waterfalls_bars_begin_where_they_are_told_and_are_joined(mode):
     low, high = made.layout.xaxis.range
     room = 1 - made.layout.xaxis.domain[1]
     assert low <= 0 and high == pytest.approx(4.004) and 0.2 < room < 0.4  # for the texts
-    down = bars(Both(-values), ["a", "b", "c"], mode, "", lying=True, base=-base, text=Both(["1"] * 3))
+    down = bars(
+        Both(-values), ["a", "b", "c"], mode, "", lying=True, base=-base, text=Both(["1"] * 3)
+    )
     assert down.layout.xaxis.range[0] < -3
 
 
 def test_the_grid_is_centred_on_zero_and_frames_the_opened_head(mode):
     fig = share_grid(VALUES, COLUMNS, (1, 0), "its share is", mode, unchanged=VALUES + 1)
     cells = fig.data[0]
-    assert np.allclose(cells.z, VALUES) and (fig.layout.coloraxis.cmin, fig.layout.coloraxis.cmax) == (-3, 3)
+    assert np.allclose(cells.z, VALUES) and (
+        fig.layout.coloraxis.cmin,
+        fig.layout.coloraxis.cmax,
+    ) == (-3, 3)
     assert fig.data[1].text[1] == "−2.00"
     assert cells.hovertext[1][3] == "block 1 · feed-forward: its share is −0.750, 0.250 unchanged"
     half = share_grid(np.abs(VALUES), COLUMNS, None, "it is", mode, signed=False).layout.coloraxis
@@ -59,4 +67,9 @@ def test_heads_far_from_the_line_have_their_names(mode):
     total = np.array([[1.0, 5.0], [-1.5, 9.0]])
     points = direct_and_total(direct, total, (1, 0), mode).data[0]
     assert list(points.x) == [1, 0, -1, 9] and list(points.y) == [1, 5, -1.5, 9]
-    assert list(points.text) == ["", "0·1", "1·0", ""] and list(points.marker.line.width) == [0, 0, 3, 0]
+    assert list(points.text) == ["", "0·1", "1·0", ""] and list(points.marker.line.width) == [
+        0,
+        0,
+        3,
+        0,
+    ]

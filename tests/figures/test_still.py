@@ -54,19 +54,25 @@ def test_bars_are_as_long_as_their_numbers_and_say_them():
     canvas, hover, root = drawn(figure)
     boxes = [mark for mark in flat(canvas.marks) if isinstance(mark, Rectangle)]
     heights = sorted(box.height for box in boxes)[-3:]
-    assert heights[2] / heights[1] == pytest.approx(2) and heights[1] / heights[0] == pytest.approx(2)
+    assert heights[2] / heights[1] == pytest.approx(2) and heights[1] / heights[0] == pytest.approx(
+        2
+    )
     assert {"first", "·<b>", "·猫"} <= set(texts(root))
     assert len(hover.boxes) == 3
 
 
 def test_a_line_goes_through_its_numbers_and_stops_at_a_gap():
     values = np.array([0.0, 1.0, np.nan, 3.0, 4.0])
-    canvas, hover, _ = drawn(curves({"loss": Both(values)}, ["a", "b", "c", "d", "e"], "light", "loss"))
+    canvas, hover, _ = drawn(
+        curves({"loss": Both(values)}, ["a", "b", "c", "d", "e"], "light", "loss")
+    )
     pieces = [mark for mark in flat(canvas.marks) if isinstance(mark, Line) and mark.width == 3]
     assert [len(piece.points) for piece in pieces] == [2, 2]
     (_, y0), (_, y1) = pieces[0].points
     (_, y3), (_, y4) = pieces[1].points
-    assert y0 - y1 == pytest.approx(y3 - y4, abs=0.01) and y1 - y3 == pytest.approx(2 * (y0 - y1), abs=0.01)
+    assert y0 - y1 == pytest.approx(y3 - y4, abs=0.01) and y1 - y3 == pytest.approx(
+        2 * (y0 - y1), abs=0.01
+    )
     assert [said for *_, said in hover.points][-1].startswith("e: ")
 
 
@@ -75,7 +81,11 @@ def test_a_map_has_the_colour_of_each_number_as_cells_or_as_one_picture(monkeypa
     monkeypatch.setattr(charts, "SHAPES", limit)
     values = np.array([[0.0, 0.5, -1.0], [1.0, np.nan, 0.25]], dtype=np.float32)
     figure = maps(
-        [Map("share", Both(values), ends=(-1, 1))], ["row 0", "row 1"], ["The", "·<b>", "·猫"], None, "light"
+        [Map("share", Both(values), ends=(-1, 1))],
+        ["row 0", "row 1"],
+        ["The", "·<b>", "·猫"],
+        None,
+        "light",
     )
     canvas, hover, root = drawn(figure)
     scale = palette("light").signed
@@ -87,10 +97,14 @@ def test_a_map_has_the_colour_of_each_number_as_cells_or_as_one_picture(monkeypa
             if isinstance(mark, Rectangle) and mark.fill and not mark.stroke
         ]
         cells.sort(key=lambda cell: (cell.y, cell.x))
-        assert [cell.fill for cell in cells] == [color for i, color in enumerate(expected) if i != 4]
+        assert [cell.fill for cell in cells] == [
+            color for i, color in enumerate(expected) if i != 4
+        ]
     else:
         picture = next(
-            mark for mark in canvas.marks if isinstance(mark, Pixels) and mark.colors.shape == (2, 3, 3)
+            mark
+            for mark in canvas.marks
+            if isinstance(mark, Pixels) and mark.colors.shape == (2, 3, 3)
         )
         found = [f"#{pixel.tobytes().hex()}" for pixel in picture.colors.reshape(-1, 3)]
         assert [one for i, one in enumerate(found) if i != 4] == [
@@ -99,7 +113,9 @@ def test_a_map_has_the_colour_of_each_number_as_cells_or_as_one_picture(monkeypa
     assert {"The", "·<b>", "·猫", "row 0", "row 1"} <= set(texts(root))
     [told] = hover.maps
     assert told["silent"] == [4] and told["rows"] == 2 and told["columns"] == 3
-    numbers = next(piece["cell"] for piece in told["says"] if isinstance(piece, dict) and "cell" in piece)
+    numbers = next(
+        piece["cell"] for piece in told["says"] if isinstance(piece, dict) and "cell" in piece
+    )
     assert numbers[1][2] == "0.250" and numbers[0][2] == "−1.00"
 
 
@@ -109,11 +125,17 @@ def test_a_large_map_says_some_of_its_cells_each_by_its_own_name():
     figure = maps([Map("share", Both(values))], rows, ["a", "b", "c", "d"], None, "light")
     _, hover, _ = drawn(figure)
     [told] = hover.maps
-    names = next(piece["row"] for piece in told["says"] if isinstance(piece, dict) and "row" in piece)
-    numbers = next(piece["cell"] for piece in told["says"] if isinstance(piece, dict) and "cell" in piece)
+    names = next(
+        piece["row"] for piece in told["says"] if isinstance(piece, dict) and "row" in piece
+    )
+    numbers = next(
+        piece["cell"] for piece in told["says"] if isinstance(piece, dict) and "cell" in piece
+    )
     assert len(names) == told["rows"] < 500
     for name, line in zip(names, numbers, strict=True):
-        assert line == [formatted(float(value), ".3r") for value in values[int(name.removeprefix("row "))]]
+        assert line == [
+            formatted(float(value), ".3r") for value in values[int(name.removeprefix("row "))]
+        ]
 
 
 def test_every_symbol_of_a_figure_is_drawn_and_another_is_refused():
@@ -121,11 +143,18 @@ def test_every_symbol_of_a_figure_is_drawn_and_another_is_refused():
         canvas = Canvas(20, 20, "#ffffff")
         draw_symbol(canvas, symbol, (10, 10), 5, "#ff0000", None, 0, 1.0)
         assert canvas.marks
-    with pytest.raises(ValueError, match="the symbol 'y-up' cannot be drawn still; there are circle"):
+    with pytest.raises(
+        ValueError, match="the symbol 'y-up' cannot be drawn still; there are circle"
+    ):
         draw_symbol(Canvas(20, 20, "#ffffff"), "y-up", (10, 10), 5, None, None, 0, 1.0)
-    with pytest.raises(ValueError, match="a pie cannot be drawn still; there are heatmap, bar, scatter"):
+    with pytest.raises(
+        ValueError, match="a pie cannot be drawn still; there are heatmap, bar, scatter"
+    ):
         chart(
-            {"data": [{"type": "pie"}], "layout": {"font": {"color": "#000000"}, "paper_bgcolor": "#ffffff"}}
+            {
+                "data": [{"type": "pie"}],
+                "layout": {"font": {"color": "#000000"}, "paper_bgcolor": "#ffffff"},
+            }
         )
 
 
@@ -146,7 +175,11 @@ def test_numbers_in_a_sentence_have_the_digits_that_plotly_gives(value, form, te
 
 def test_a_legend_in_words_keeps_its_colours():
     line = "<span style='color:#d9690f'>● fires</span>   <span style='color:#6d6878'>● &lt;b&gt;</span>"
-    assert runs(line, "#000000") == [("● fires", "#d9690f"), ("   ", "#000000"), ("● <b>", "#6d6878")]
+    assert runs(line, "#000000") == [
+        ("● fires", "#d9690f"),
+        ("   ", "#000000"),
+        ("● <b>", "#6d6878"),
+    ]
     assert runs("<b>before</b>", "#000000") == [("before", "#000000")]
 
 
@@ -178,7 +211,12 @@ def test_all_marks_are_drawn_in_a_png_and_in_a_pdf():
     )
     image = Image.open(io.BytesIO(raster.png(canvas, 1.0))).convert("RGB")
     assert image.size == (100, 100)
-    places = {(10, 10): (255, 0, 0), (50, 10): (0, 255, 0), (80, 50): (0, 0, 255), (50, 90): (255, 0, 255)}
+    places = {
+        (10, 10): (255, 0, 0),
+        (50, 10): (0, 255, 0),
+        (80, 50): (0, 0, 255),
+        (50, 90): (255, 0, 255),
+    }
     assert {at: image.getpixel(at) for at in places} == places
     assert image.getpixel((70, 70)) == (7, 7, 7) and image.getpixel((95, 5)) == (255, 255, 255)
     assert np.asarray(image.crop((5, 26, 60, 44))).min() < 100  # the text

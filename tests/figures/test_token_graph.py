@@ -45,12 +45,27 @@ def test_paths_are_drawn_as_they_are_found(trace, lm):
     drawn = found.above(0.0001)
     fig = spec(paths_graph(drawn, LABELS, 5, "·word", 3, "light"))
     middles, nodes = fig["data"][:2]
-    keys = ["part", "block", "head", "position", "to_block", "to_head", "to_position", "by", "exact"]
+    keys = [
+        "part",
+        "block",
+        "head",
+        "position",
+        "to_block",
+        "to_head",
+        "to_position",
+        "by",
+        "exact",
+    ]
     merged = drawn.groupby(keys, dropna=False)["logits"].sum()
     assert sorted(middles["customdata"][:, 0]) == pytest.approx(sorted(merged))
-    assert np.allclose(middles["customdata"][:, 1], np.abs(middles["customdata"][:, 0]) / found.scale)
+    assert np.allclose(
+        middles["customdata"][:, 1], np.abs(middles["customdata"][:, 0]) / found.scale
+    )
     shapes = fig["layout"]["shapes"]
-    assert len(shapes) == len(merged) and {shape["line"]["dash"] for shape in shapes} == {"solid", "dot"}
+    assert len(shapes) == len(merged) and {shape["line"]["dash"] for shape in shapes} == {
+        "solid",
+        "dot",
+    }
     widths = [shape["line"]["width"] for shape in shapes]
     assert max(widths) == pytest.approx(THICKEST)
     assert np.argmax(widths) == np.argmax(middles["customdata"][:, 1])
@@ -76,7 +91,9 @@ def test_paths_are_drawn_as_they_are_found(trace, lm):
 def test_the_flow_is_drawn_as_it_is_found(trace, lm):
     edges = contribution_graph(lm, trace, -1, 0.03).edges
     fig = spec(flow_graph(edges, LABELS, 5, 3, "light"))
-    assert sorted(fig["data"][0]["customdata"][:, 0]) == pytest.approx(sorted(edges["contribution"]))
+    assert sorted(fig["data"][0]["customdata"][:, 0]) == pytest.approx(
+        sorted(edges["contribution"])
+    )
     assert len(fig["layout"]["shapes"]) == len(edges)
     used = [shape["line"]["color"] for shape in fig["layout"]["shapes"]]
     colors = palette("light")

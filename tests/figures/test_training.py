@@ -11,7 +11,9 @@ LEVELS = [Level("a blind guess", 4.0), Level("bigram", 3.9), Level("floor", 1.0)
 
 
 def run(name="one", validation=(4.2, 3.0, 2.0)):
-    return Curves(name, STEPS, np.array([np.nan, 3.5, 2.5]), np.array(validation), SCORES, SCORES[::-1] * 0.5)
+    return Curves(
+        name, STEPS, np.array([np.nan, 3.5, 2.5]), np.array(validation), SCORES, SCORES[::-1] * 0.5
+    )
 
 
 def test_every_head_has_a_line_and_the_best_a_strong_one():

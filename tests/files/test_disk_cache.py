@@ -70,14 +70,20 @@ def test_the_hash_is_of_every_weight_and_of_nothing_else():
     one = random_lm(1).model
     same = random_lm(1).model
     other = random_lm(2).model
-    assert disk_cache.weights_hash(one) == disk_cache.weights_hash(same) != disk_cache.weights_hash(other)
+    assert (
+        disk_cache.weights_hash(one)
+        == disk_cache.weights_hash(same)
+        != disk_cache.weights_hash(other)
+    )
     with torch.no_grad():
         same.final_norm.shift[3] += 1e-6
     assert disk_cache.weights_hash(one) != disk_cache.weights_hash(same)
     assert disk_cache.weights_hash(one.bfloat16()) != disk_cache.weights_hash(random_lm(1).model)
 
 
-@pytest.mark.parametrize(("platform", "variable"), [("linux", "XDG_CACHE_HOME"), ("win32", "LOCALAPPDATA")])
+@pytest.mark.parametrize(
+    ("platform", "variable"), [("linux", "XDG_CACHE_HOME"), ("win32", "LOCALAPPDATA")]
+)
 def test_the_folder_is_the_systems(platform, variable, tmp_path, monkeypatch):
     monkeypatch.delenv(disk_cache.SETTING)
     monkeypatch.setattr(disk_cache.sys, "platform", platform)

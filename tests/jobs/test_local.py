@@ -64,11 +64,14 @@ root.clear()
 """
 
 
-@pytest.mark.skipif(not FORKS or sys.platform != "linux", reason="forkserver's socket, and flock, are meant")
+@pytest.mark.skipif(
+    not FORKS or sys.platform != "linux", reason="forkserver's socket, and flock, are meant"
+)
 def test_a_killed_server_leaves_nothing_that_the_next_does_not_remove():
     command = [sys.executable, "-c", PROGRAM]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with tempfile.TemporaryDirectory(prefix="t-") as folder:  # whose path is short, as a socket's must be
+    # whose path is short, as a socket's must be
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
         environment = os.environ | {"TMPDIR": folder}
         with subprocess.Popen([*command, "waits"], env=environment, **pipes) as killed:
             assert killed.stdout.readline() == b"ready\n"

@@ -155,7 +155,9 @@ def test_one_visitor_has_all_workers_until_another_comes():
     assert bob.state == "working"
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=20), st.integers(1, 3))
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=20), st.integers(1, 3)
+)
 def test_every_work_is_done_once_whoever_asks_however_often(asked, slots):
     hand = ByHand(slots)
     queue = Queue(hand, 10**6)
@@ -215,7 +217,11 @@ def test_a_dead_worker_is_another_try_and_then_a_sentence(queue, hand, clock):
         _ = other.value
     hand.full = True
     third = ask(queue, "c")
-    assert third.state == "failed" and "(No space left on device)" in third.error and not queue._working
+    assert (
+        third.state == "failed"
+        and "(No space left on device)" in third.error
+        and not queue._working
+    )
 
 
 def test_so_many_wait_and_one_more_is_refused_until_there_is_room(hand):
@@ -264,7 +270,11 @@ def test_results_are_bounded_the_least_asked_for_first(hand):
         hand.end(ask(queue, name), bytes(1000))
     ask(queue, "a")
     hand.end(ask(queue, "c"), bytes(1000))
-    assert [queue.find(Task(some, "mini", (name,))) is not None for name in "abc"] == [True, False, True]
+    assert [queue.find(Task(some, "mini", (name,))) is not None for name in "abc"] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_a_result_is_weighed_once(queue, hand, monkeypatch):

@@ -79,8 +79,11 @@ def test_a_large_models_texts_are_read_by_the_cluster(queue, mini, monkeypatch):
     monkeypatch.setattr(backend, "large", mini.config.parameters)
     ids = mini.encode(TEXT)
     places = []
-    far = backend.reader("mini", mini, lambda found, place: places.append(place()) or wait([found], WAIT))
-    assert f"{backend.ready('mini', mini)}" in Path("/proc/self/maps").read_text()  # its weights stay there
+    far = backend.reader(
+        "mini", mini, lambda found, place: places.append(place()) or wait([found], WAIT)
+    )
+    # its weights stay there
+    assert f"{backend.ready('mini', mini)}" in Path("/proc/self/maps").read_text()
     edited = far.edited("z.4.3=zero")
     texts = [(reader, ids[:n]) for n in range(1, len(ids) + 1) for reader in (far, edited)]
     expected = [mini.edited(*reader.edits).trace(text) for reader, text in texts]
@@ -111,7 +114,10 @@ def test_texts_that_came_together_are_read_in_one_pass(monkeypatch):
     found = [pickle.loads(letter).received(lm) for letter in passes.read(lm, texts)]
     assert calls == [2, 1] and [len(one) for one in found] == [3, 2, 3] and found[2].edits == zero
     first, wrong, last = passes.read(lm, [good, long, good])
-    assert "65 tokens" in f"{wrong}" and (found[0].logits() - lm.trace(good[0]).logits()).abs().max() < 1e-4
+    assert (
+        "65 tokens" in f"{wrong}"
+        and (found[0].logits() - lm.trace(good[0]).logits()).abs().max() < 1e-4
+    )
     assert all(torch.equal(pickle.loads(one)["z"], lm.trace(good[0])["z"]) for one in (first, last))
 
 
@@ -142,7 +148,11 @@ def drivers():
     """The processes of ours that speak to Ray."""
     children = Path("/proc/self/task").glob("*/children")
     pids = [int(pid) for file in children for pid in file.read_text().split()]
-    return [pid for pid in pids if b"gptviz.jobs.ray.driver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [
+        pid
+        for pid in pids
+        if b"gptviz.jobs.ray.driver" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
 
 
 def test_a_node_and_a_driver_that_die_lose_nobody_his_result(queue, nodes, mini, tmp_path):
@@ -152,7 +162,8 @@ def test_a_node_and_a_driver_that_die_lose_nobody_his_result(queue, nodes, mini,
     ]
     assert jobs[2].join(WAIT)
     nodes.remove_node(nodes.list_all_nodes()[1], allow_graceful=False)
-    assert all(job.join(WAIT) for job in jobs[:6])  # what lost its node: who is lost twice has failed
+    # what lost its node: who is lost twice has failed
+    assert all(job.join(WAIT) for job in jobs[:6])
     (driver,) = drivers()
     os.kill(driver, signal.SIGKILL)
     assert all(job.join(WAIT) for job in jobs)

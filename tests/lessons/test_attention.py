@@ -44,7 +44,9 @@ TWO_HEADS_123 = [
 
 def printed(found, expected):
     """Equal to the last of the four printed digits."""
-    assert torch.equal(found.mul(1e4).round(), torch.tensor(expected, dtype=found.dtype).mul(1e4).round())
+    assert torch.equal(
+        found.mul(1e4).round(), torch.tensor(expected, dtype=found.dtype).mul(1e4).round()
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -66,7 +68,9 @@ def test_hello_shiny_sun():
     shares = [2.718281828459045**dot for dot in dots]
     printed(found.weights[1], [round(share / sum(shares), 4) for share in shares])
     row = lesson.worked_row(found, 1)
-    parts = torch.tensor([[0.0779, 0.0504, 0.1237], [0.2156, 0.1382, 0.3983], [0.1057, 0.1972, 0.3390]])
+    parts = torch.tensor(
+        [[0.0779, 0.0504, 0.1237], [0.2156, 0.1382, 0.3983], [0.1057, 0.1972, 0.3390]]
+    )
     assert (row.parts - parts).abs().max() < 5e-4
     torch.testing.assert_close(row.context, found.context[1].double(), atol=1e-6, rtol=0)
 
@@ -114,7 +118,10 @@ def test_the_model_s_own_class_computes_the_same():
         torch.nn.init.zeros_(module.out_proj.bias)
     with torch.no_grad():
         expected = module(JOURNEY[None])[0]
-        cut = [linear.weight.T.split(2, dim=1) for linear in (module.W_query, module.W_key, module.W_value)]
+        cut = [
+            linear.weight.T.split(2, dim=1)
+            for linear in (module.W_query, module.W_key, module.W_value)
+        ]
     heads = [lesson.HeadWeights(*parts) for parts in zip(*cut, strict=True)]
     torch.testing.assert_close(lesson.multi_head_attention(JOURNEY, heads).context, expected)
 

@@ -33,7 +33,9 @@ def test_every_tensor_on_the_way_leads_to_the_next():
     for head in range(2):  # by plain sums
         for i in range(6):
             powers = (found.scores[0, head, i, : i + 1] / 1**0.5).exp()
-            assert torch.allclose(found.weights[0, head, i, : i + 1], powers / powers.sum(), atol=1e-6)
+            assert torch.allclose(
+                found.weights[0, head, i, : i + 1], powers / powers.sum(), atol=1e-6
+            )
             assert not found.weights[0, head, i, i + 1 :].any()
     side_by_side = (found.weights @ split[2]).transpose(1, 2).reshape(2, 6, 2)
     assert torch.allclose(found.context, side_by_side, atol=1e-6)

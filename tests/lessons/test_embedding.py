@@ -25,7 +25,9 @@ def test_looking_up_is_multiplying_a_one_hot_row(rows, columns, seed, data):
     table = lesson.first_table(rows, columns, seed)
     found = lesson.looked_up(table, id)
     assert torch.equal(found.row, nn.Embedding.from_pretrained(table)(torch.tensor(id)))
-    assert torch.equal(found.product, found.row) and torch.equal(found.product, found.one_hot @ table)
+    assert torch.equal(found.product, found.row) and torch.equal(
+        found.product, found.one_hot @ table
+    )
     assert found.one_hot.tolist() == [float(i == id) for i in range(rows)]
 
 

@@ -38,7 +38,9 @@ def test_loss_and_gradients_are_autograd_s():
     loss.backward()
     own, gradients = model.loss_and_gradients(before, came)
     assert own == pytest.approx(loss.item(), rel=1e-6)
-    assert np.allclose(model.log_probabilities(before), torch.log_softmax(logits, 1).detach(), atol=1e-6)
+    assert np.allclose(
+        model.log_probabilities(before), torch.log_softmax(logits, 1).detach(), atol=1e-6
+    )
     assert set(gradients) == set(weights)
     for name, weight in weights.items():
         assert np.allclose(gradients[name], weight.grad.numpy(), atol=1e-7), name

@@ -35,7 +35,8 @@ def test_rope_is_transformers_llama():
     k = torch.randn(1, heads, n, d)
     cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(q, torch.arange(n)[None])
     theirs = modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)
-    halves = torch.arange(d).view(2, d // 2).T.flatten()  # ours[2i] is their i, ours[2i + 1] their i + d/2
+    # ours[2i] is their i, ours[2i + 1] their i + d/2
+    halves = torch.arange(d).view(2, d // 2).T.flatten()
     for x, expected in zip((q, k), theirs, strict=True):
         ours = lesson.rotate(x[..., halves], range(n))
         assert torch.allclose(ours.float(), expected[..., halves], atol=1e-5)
@@ -52,7 +53,8 @@ def test_rope_scores_depend_on_the_distance_only(m, n, by, seed, d):
     here = (lesson.rotate(q, [m]) * lesson.rotate(k, [n])).sum()
     there = (lesson.rotate(q, [m + by]) * lesson.rotate(k, [n + by])).sum()
     assert there.item() == pytest.approx(here.item(), abs=1e-9)
-    assert lesson.rotate(q, [m]).norm().item() == pytest.approx(q.norm().item())  # a turn keeps the length
+    # a turn keeps the length
+    assert lesson.rotate(q, [m]).norm().item() == pytest.approx(q.norm().item())
 
 
 @given(**shifts, d=st.sampled_from([2, 8, 64]))
@@ -99,7 +101,9 @@ def test_with_the_learned_rows_the_scores_are_the_models(mini):
     rows = mini.model.pos_emb.weight
     block = mini.model.trf_blocks[0]
     for m, n, head in ((6, 4, 0), (5, 5, 3), (7, 0, 7)):
-        own = (trace["q", 0][head, m] @ trace["k", 0][head, n]).item() / math.sqrt(trace["q", 0].shape[-1])
+        own = (trace["q", 0][head, m] @ trace["k", 0][head, n]).item() / math.sqrt(
+            trace["q", 0].shape[-1]
+        )
         found = lesson.scores_along(block, table[ids[m]], table[ids[n]], rows, head, m - n, 9)
         assert found[n] == pytest.approx(own, abs=1e-4) and len(found) == 9 - (m - n)
 
@@ -119,7 +123,9 @@ def test_which_scores_stay_when_a_pair_moves(mini):
 def test_what_others_passes_hang_on_the_model_is_left_alone(mini):
     block = mini.model.trf_blocks[0]
     hung = [block.norm1, block.att.W_query, block.att.W_key]
-    handles = [one.register_forward_hook(lambda *_: pytest.fail("this is somebody else's")) for one in hung]
+    handles = [
+        one.register_forward_hook(lambda *_: pytest.fail("this is somebody else's")) for one in hung
+    ]
     try:
         assert lesson.pair_scores(mini, 40, 500, 2, 3).notna().all(axis=None)
     finally:

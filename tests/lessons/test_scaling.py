@@ -13,7 +13,10 @@ from gptviz.lessons import scaling as lesson
 def test_the_softmax_that_the_slide_prints():
     """../shared/seeds/003: as they are, and times 10."""
     assert str(lesson.sharpened(1)) == "tensor([0.1997, 0.1479, 0.1338, 0.2207, 0.2979])"
-    assert str(lesson.sharpened(10)) == "tensor([1.7128e-02, 8.5274e-04, 3.1371e-04, 4.6558e-02, 9.3515e-01])"
+    assert (
+        str(lesson.sharpened(10))
+        == "tensor([1.7128e-02, 8.5274e-04, 3.1371e-04, 4.6558e-02, 9.3515e-01])"
+    )
 
 
 def test_the_variance_that_a_seed_prints_is_divided_by_d():
@@ -32,7 +35,9 @@ def test_the_variance_of_a_dot_product_is_d():
 def test_without_the_division_softmax_hardens_and_its_gradient_goes():
     table = lesson.by_size().set_index("d")
     assert table["largest"].is_monotonic_increasing and table.loc[1024, "largest"] > 0.95
-    entropy = torch.distributions.Categorical(logits=torch.from_numpy(lesson.scores()[16])).entropy()
+    entropy = torch.distributions.Categorical(
+        logits=torch.from_numpy(lesson.scores()[16])
+    ).entropy()
     assert table.loc[16, "keys"] == pytest.approx(entropy.exp().mean().item())
     assert table["keys"].is_monotonic_decreasing and table["gradient"].is_monotonic_decreasing
     assert table.loc[1024, "gradient"] < 0.15 < 0.6 < table.loc[1024, "gradient_scaled"]

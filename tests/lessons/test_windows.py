@@ -66,7 +66,11 @@ def test_every_window_is_the_books_and_is_in_one_batch(n, length, stride, batch,
     for number, (inputs, targets) in enumerate(batches):
         assert torch.equal(windows.batch(number)[0], inputs)
         assert torch.equal(windows.batch(number)[1], targets)
-    seen = [(tuple(x), tuple(y)) for xs, ys in batches for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
+    seen = [
+        (tuple(x), tuple(y))
+        for xs, ys in batches
+        for x, y in zip(xs.tolist(), ys.tolist(), strict=True)
+    ]
     assert seen == pairs[: windows.used]
     assert windows.dropped < batch and (drop or windows.dropped == 0)
     counts = Counter(token for _, targets in seen for token in targets)
@@ -74,7 +78,9 @@ def test_every_window_is_the_books_and_is_in_one_batch(n, length, stride, batch,
     last = max((token for pair in pairs for part in pair for token in part), default=99)
     assert windows.beyond == 100 + n - 1 - last
     table = windows.table()
-    rows = [(x[0] - 100, x[-1] - 100, " ".join(map(str, x)), " ".join(map(str, y))) for x, y in pairs]
+    rows = [
+        (x[0] - 100, x[-1] - 100, " ".join(map(str, x)), " ".join(map(str, y))) for x, y in pairs
+    ]
     assert [*table[["first", "last", "input", "target"]].itertuples(index=False, name=None)] == rows
     assert table["dropped"].sum() == windows.dropped
 

@@ -26,13 +26,16 @@ def test_bfloat16_is_the_same_model_with_fewer_digits(mini, half):
         assert ours.dtype == torch.bfloat16 and torch.equal(ours, theirs.bfloat16())
     a = half.trace(TEXT)
     assert a["attn", 0].dtype == torch.float32  # what a Trace gives is float32, whatever made it
-    torch.testing.assert_close(a["resid_mid", 0], a["resid_pre", 0] + a["attn_out", 0], atol=0.02, rtol=0.01)
+    torch.testing.assert_close(
+        a["resid_mid", 0], a["resid_pre", 0] + a["attn_out", 0], atol=0.02, rtol=0.01
+    )
 
 
 def test_bfloat16_takes_half_the_memory(mini, half):
     assert mini.nbytes == 4 * mini.config.parameters
     assert half.nbytes == 2 * mini.config.parameters
-    plan = loading.plan("mini", dtype=torch.bfloat16, device=torch.device("cpu"))  # as torch names them
+    # as torch names them
+    plan = loading.plan("mini", dtype=torch.bfloat16, device=torch.device("cpu"))
     assert plan.nbytes == half.nbytes and (plan.dtype, plan.device) == (torch.bfloat16, "cpu")
 
 
@@ -102,7 +105,11 @@ def test_the_catalogue_says_what_is_known():
 
 
 def test_bfloat16_is_as_far_off_as_is_said(mini, half):
-    one, two = (lm.trace("Seven green parrots sang behind the old mill. " * 4) for lm in (mini, half))
-    off = torch.stack([(one["attn", b] - two["attn", b]).abs() for b in range(mini.config.n_layers)])
+    one, two = (
+        lm.trace("Seven green parrots sang behind the old mill. " * 4) for lm in (mini, half)
+    )
+    off = torch.stack(
+        [(one["attn", b] - two["attn", b]).abs() for b in range(mini.config.n_layers)]
+    )
     assert 0.001 < off.max() < 0.17 and off.mean() < 1e-3
     assert (one.logits(-1).softmax(0) - two.logits(-1).softmax(0)).abs().max() < 0.1

@@ -29,7 +29,10 @@ CONFIG = {
     "drop_rate": 0.1, "qkv_bias": False,
 }  # fmt: skip
 BYTES = tiktoken.Encoding(
-    "bytes", pat_str=GPT2_PATTERN, mergeable_ranks={bytes([i]): i for i in range(256)}, special_tokens={}
+    "bytes",
+    pat_str=GPT2_PATTERN,
+    mergeable_ranks={bytes([i]): i for i in range(256)},
+    special_tokens={},
 )
 IDS = [7, 299, 0, 150, 7]
 
@@ -57,7 +60,9 @@ class FeedForward(nn.Module):
     def __init__(self, cfg, gelu=GELU):
         super().__init__()
         wide = 4 * cfg["emb_dim"]
-        self.layers = nn.Sequential(nn.Linear(cfg["emb_dim"], wide), gelu(), nn.Linear(wide, cfg["emb_dim"]))
+        self.layers = nn.Sequential(
+            nn.Linear(cfg["emb_dim"], wide), gelu(), nn.Linear(wide, cfg["emb_dim"])
+        )
 
     def forward(self, x):
         return self.layers(x)
@@ -74,7 +79,9 @@ class MultiHeadAttention(nn.Module):
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.out_proj = nn.Linear(d_out, d_out)
         self.dropout = nn.Dropout(dropout)
-        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
+        self.register_buffer(
+            "mask", torch.triu(torch.ones(context_length, context_length), diagonal=1)
+        )
 
     def forward(self, x):
         b, num_tokens, _ = x.shape
@@ -85,13 +92,21 @@ class MultiHeadAttention(nn.Module):
         scores = queries @ keys.transpose(2, 3)
         scores.masked_fill_(self.mask.bool()[:num_tokens, :num_tokens], -torch.inf)
         weights = self.dropout(torch.softmax(scores / keys.shape[-1] ** 0.5, dim=-1))
-        return self.out_proj((weights @ values).transpose(1, 2).contiguous().view(b, num_tokens, self.d_out))
+        return self.out_proj(
+            (weights @ values).transpose(1, 2).contiguous().view(b, num_tokens, self.d_out)
+        )
 
 
 class TransformerBlock(nn.Module):
     def __init__(self, cfg, gelu=GELU):
         super().__init__()
-        sizes = cfg["emb_dim"], cfg["emb_dim"], cfg["context_length"], cfg["drop_rate"], cfg["n_heads"]
+        sizes = (
+            cfg["emb_dim"],
+            cfg["emb_dim"],
+            cfg["context_length"],
+            cfg["drop_rate"],
+            cfg["n_heads"],
+        )
         self.att = MultiHeadAttention(*sizes, cfg["qkv_bias"])
         self.ff = FeedForward(cfg, gelu)
         self.norm1 = LayerNorm(cfg["emb_dim"])
@@ -109,7 +124,9 @@ class GPTModel(nn.Module):
         self.tok_emb = nn.Embedding(cfg["vocab_size"], cfg["emb_dim"])
         self.pos_emb = nn.Embedding(cfg["context_length"], cfg["emb_dim"])
         self.drop_emb = nn.Dropout(cfg["drop_rate"])
-        self.trf_blocks = nn.Sequential(*[TransformerBlock(cfg, gelu) for _ in range(cfg["n_layers"])])
+        self.trf_blocks = nn.Sequential(
+            *[TransformerBlock(cfg, gelu) for _ in range(cfg["n_layers"])]
+        )
         self.final_norm = LayerNorm(cfg["emb_dim"])
         self.out_head = nn.Linear(cfg["emb_dim"], cfg["vocab_size"], bias=False)
 
@@ -157,7 +174,9 @@ def test_what_stands_in_no_shape_is_read_from_the_modules():
 @pytest.mark.parametrize("make", [makers.hf_model, makers.neo_model])
 def test_of_transformers(make):
     model = make(vocab_size=300)
-    byte_level = Tokenizer(models.BPE({c: i for i, c in enumerate(pre_tokenizers.ByteLevel.alphabet())}, []))
+    byte_level = Tokenizer(
+        models.BPE({c: i for i, c in enumerate(pre_tokenizers.ByteLevel.alphabet())}, [])
+    )
     byte_level.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     for tokenizer in (byte_level, PreTrainedTokenizerFast(tokenizer_object=byte_level)):
         lm = gptviz.wrap(model, tokenizer)
@@ -184,7 +203,9 @@ class NanoAttention(nn.Module):
 
     def forward(self, x):
         b, t, width = x.shape
-        heads = self.c_attn(x).view(b, t, 3, self.n_head, width // self.n_head).permute(2, 0, 3, 1, 4)
+        heads = (
+            self.c_attn(x).view(b, t, 3, self.n_head, width // self.n_head).permute(2, 0, 3, 1, 4)
+        )
         made = nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
         return self.c_proj(made.transpose(1, 2).reshape(b, t, width))
 
@@ -219,7 +240,14 @@ class GPT(nn.Module):
 
     def __init__(self, gelu, tied=True, **changes):
         super().__init__()
-        sizes = {"block_size": 32, "vocab_size": 300, "n_layer": 2, "n_head": 3, "n_embd": 24, "bias": True}
+        sizes = {
+            "block_size": 32,
+            "vocab_size": 300,
+            "n_layer": 2,
+            "n_head": 3,
+            "n_embd": 24,
+            "bias": True,
+        }
         self.config = cfg = SimpleNamespace(**sizes | changes)
         self.transformer = nn.ModuleDict(
             {
@@ -242,7 +270,9 @@ class GPT(nn.Module):
 
 
 def new_gelu(x):
-    return 0.5 * x * (1.0 + torch.tanh((2.0 / torch.pi) ** 0.5 * (x + 0.044715 * torch.pow(x, 3.0))))
+    return (
+        0.5 * x * (1.0 + torch.tanh((2.0 / torch.pi) ** 0.5 * (x + 0.044715 * torch.pow(x, 3.0))))
+    )
 
 
 @pytest.mark.parametrize(
@@ -292,7 +322,9 @@ def test_a_wrapped_model_is_left_as_it_was():
         next(model.children()).eval()
         model.register_forward_hook(lambda *_, seen=seen: seen.append(1))
         before = state_of(model)
-        gptviz.wrap(model, BYTES if "tok_emb" in dict(model.named_children()) else characters(model))
+        gptviz.wrap(
+            model, BYTES if "tok_emb" in dict(model.named_children()) else characters(model)
+        )
         assert state_of(model) == before and seen
 
 
@@ -305,7 +337,9 @@ def state_of(model):
 def characters(model):
     """An encoding of as many tokens as the model has."""
     size = model.config.vocab_size
-    ranks = {bytes([i]): i for i in range(min(256, size))} | {b"%d" % i: i for i in range(256, size)}
+    ranks = {bytes([i]): i for i in range(min(256, size))} | {
+        b"%d" % i: i for i in range(256, size)
+    }
     return tiktoken.Encoding("own", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
@@ -331,19 +365,29 @@ def test_what_cannot_be_wrapped_is_a_sentence():
     crossed = GPT2Config(vocab_size=300, n_embd=24, n_layer=1, n_head=3, add_cross_attention=True)
     for model, options, says in (
         ("mini", {}, "'mini' is no model: give an nn.Module, or gptviz.load"),
-        (nn.Linear(2, 2), {}, r"Linear has tensors of no model known here, such as bias, weight; known are"),
+        (
+            nn.Linear(2, 2),
+            {},
+            r"Linear has tensors of no model known here, such as bias, weight; known are",
+        ),
         (GPT2LMHeadModel(crossed), {}, "add_cross_attention"),
         (gpt2, {"n_heads": 2}, "has 4 heads, not 2: leave n_heads out"),
         (GPTModel(CONFIG), {"n_heads": 4}, "has 3 heads, not 4"),
         (odd, {}, r"pos_emb.weight has the shape \(32, 25\)"),
-        (Doubled(CONFIG), {}, r"Doubled gives other logits than its weights do in GPTModel \(by up to "),
+        (
+            Doubled(CONFIG),
+            {},
+            r"Doubled gives other logits than its weights do in GPTModel \(by up to ",
+        ),
         (Broken(CONFIG), {}, "Broken cannot be run on 8 token ids: 'labels'"),
     ):
         with pytest.raises(CheckpointError, match=says):
             gptviz.wrap(model, BYTES, **options)
     with pytest.raises(CheckpointError, match=r"vocabulary of 300 is not GPT-2's: say which it is"):
         gptviz.wrap(GPTModel(CONFIG))
-    with pytest.raises(CheckpointError, match=r"already is wrapped: gptviz\.wrap\(model, tokenizer\)"):
+    with pytest.raises(
+        CheckpointError, match=r"already is wrapped: gptviz\.wrap\(model, tokenizer\)"
+    ):
         gptviz.load(GPTModel(CONFIG))
 
 
@@ -389,7 +433,9 @@ def with_head(head):
 
 
 def with_gelu(kind, blocks=slice(None)):
-    return ours_of_300(lambda model: [setattr(b.ff.layers, "1", kind()) for b in model.trf_blocks[blocks]])
+    return ours_of_300(
+        lambda model: [setattr(b.ff.layers, "1", kind()) for b in model.trf_blocks[blocks]]
+    )
 
 
 def quantised(model):
@@ -414,10 +460,19 @@ def hooked(model):
     ("make", "says"),
     [
         # of ours, which was taken as it is: classes were shown as tokens, a head's bias was left out
-        (lambda: with_head(nn.Linear(32, 2)), r"(?s)is a classifier of the book.*= model\.state_dict\(\)"),
+        (
+            lambda: with_head(nn.Linear(32, 2)),
+            r"(?s)is a classifier of the book.*= model\.state_dict\(\)",
+        ),
         (lambda: with_head(nn.Linear(32, 2, bias=False)), "is a classifier of the book"),
-        (lambda: with_head(nn.Linear(32, 400)), "gives 400 numbers at each place .* and has 300 tokens"),
-        (lambda: with_head(nn.Linear(32, 300)), r"has out_head\.bias, which such a model does not have"),
+        (
+            lambda: with_head(nn.Linear(32, 400)),
+            "gives 400 numbers at each place .* and has 300 tokens",
+        ),
+        (
+            lambda: with_head(nn.Linear(32, 300)),
+            r"has out_head\.bias, which such a model does not have",
+        ),
         (lambda: with_gelu(nn.ReLU), "gives other logits"),
         (lambda: with_gelu(nn.SiLU, slice(1)), "gives other logits"),
         (lambda: with_gelu(nn.GELU, slice(1)), "exact GELU in some of its blocks"),
@@ -458,7 +513,9 @@ def test_a_model_that_does_not_say_its_heads_is_asked_for_them():
     for block in model.trf_blocks:
         heads = block.att.__dict__.pop("num_heads")
         block.att.forward = lambda x, att=block.att, heads=heads: attended(att, x, heads)
-    with pytest.raises(CheckpointError, match=r"does not say how many attention heads .*n_heads=\.\.\."):
+    with pytest.raises(
+        CheckpointError, match=r"does not say how many attention heads .*n_heads=\.\.\."
+    ):
         gptviz.wrap(model, BYTES)
     is_the_same(gptviz.wrap(model, BYTES, n_heads=3), model)
     with pytest.raises(CheckpointError, match="with another number of heads"):

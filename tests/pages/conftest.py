@@ -26,7 +26,9 @@ RunPage = Callable[..., AppTest]
 
 # An AppTest looks for components in all installed packages, which takes four times as long as a page;
 # once is enough.
-vars(manifest_scanner)["scan_component_manifests"] = cache(manifest_scanner.scan_component_manifests)
+vars(manifest_scanner)["scan_component_manifests"] = cache(
+    manifest_scanner.scan_component_manifests
+)
 
 
 class PagesManagerOfAppTest(PagesManager):
@@ -53,7 +55,9 @@ class Visit(AppTest):
         return self
 
 
-def visit(script: Path, session: Mapping[str, object] = MappingProxyType({}), **query: object) -> Visit:
+def visit(
+    script: Path, session: Mapping[str, object] = MappingProxyType({}), **query: object
+) -> Visit:
     """The script as this address opens it, in a session that holds this already."""
     at = Visit(script, default_timeout=240)
     for key, value in session.items():
@@ -73,7 +77,9 @@ def turn(at: AppTest, name: str) -> AppTest:
     return at.switch_page(str(page_file(name))).run()
 
 
-def run_page(name: str, session: Mapping[str, object] = MappingProxyType({}), **query: object) -> Visit:
+def run_page(
+    name: str, session: Mapping[str, object] = MappingProxyType({}), **query: object
+) -> Visit:
     """The page's script alone, as the address `/<name>?<query>` opens it."""
     at = visit(page_file(name), {SEEN: Everywhere(), **session}, **query)
     names = [param.name for param in at.session_state["gptviz_params"]]
@@ -97,7 +103,9 @@ def prompt_of(at: AppTest) -> str:
     return str(given(at, "prompt")["text"])
 
 
-def not_started(monkeypatch: pytest.MonkeyPatch, told: Callable[[Job], object] = lambda job: None) -> None:
+def not_started(
+    monkeypatch: pytest.MonkeyPatch, told: Callable[[Job], object] = lambda job: None
+) -> None:
     """From now on what is measured of heads is not worked on: `told` hears of it. All else is."""
     start = Queue.start
 

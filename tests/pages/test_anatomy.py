@@ -62,15 +62,19 @@ def test_the_form_moves_the_sum(run_page, mini_sum):
     assert total(at) == mini_sum and "as many as mini" in prose(at)
     at = form(at, n_heads=8, emb_dim=512, n_layers=12, tie_embeddings=False)
     expected = sum(
-        p.numel() for p in GPTModel(GPTConfig(8192, 256, 512, 8, 12, tie_embeddings=False)).parameters()
+        p.numel()
+        for p in GPTModel(GPTConfig(8192, 256, 512, 8, 12, tie_embeddings=False)).parameters()
     )
     assert total(at) == expected
     assert f"**+{expected - mini_sum:,}** against mini" in prose(at)
     rows = sum_rows(at)
     assert rows["the whole model"][-2:] == [f"{expected:,}", f"+{expected - mini_sum:,}"]
     assert rows["out_head"][-2:] == [f"{8192 * 512:,}", f"+{8192 * 512:,}"]
-    assert at.query_params["cfg_emb_dim"] == "512" and at.query_params["cfg_tie_embeddings"] == "off"
-    at = form(at, emb_dim=256, n_layers=6, tie_embeddings=True)  # the model's own config is the model
+    assert (
+        at.query_params["cfg_emb_dim"] == "512" and at.query_params["cfg_tie_embeddings"] == "off"
+    )
+    # the model's own config is the model
+    at = form(at, emb_dim=256, n_layers=6, tie_embeddings=True)
     assert "mini as it is" in prose(at) and at.session_state["cfg_n_layers"] is None
 
 
@@ -88,7 +92,9 @@ def test_the_presets_and_the_seeds_numbers_by_hand(run_page):
 
 
 def test_a_link_opens_the_form_as_it_was_and_a_button_leads_back(run_page, mini_sum):
-    at = run_page("anatomy", **LINK, cfg_qkv_bias="on", cfg_tie_embeddings="off", cfg_norm_bias="off")
+    at = run_page(
+        "anatomy", **LINK, cfg_qkv_bias="on", cfg_tie_embeddings="off", cfg_norm_bias="off"
+    )
     config = GPTConfig(**SIZES, qkv_bias=True, norm_bias=False)
     assert total(at) == sum(p.numel() for p in GPTModel(config).parameters())
     assert at.toggle(key="anatomy_norm_bias").value is False
@@ -121,12 +127,17 @@ def test_an_impossible_config_is_a_sentence_and_stays_typed(run_page, mini_sum):
 def test_what_is_too_large_or_none_is_refused_by_name(run_page, mini_sum):
     own = parts_of(BOOK)
     for name, most in MOST.items():
-        assert f"{name} is {most + 1:,}; this page goes up to {most:,}." == problem(own | {name: most + 1})
+        assert f"{name} is {most + 1:,}; this page goes up to {most:,}." == problem(
+            own | {name: most + 1}
+        )
         assert not problem(own | {name: most, "n_heads": 1})
     for name in SIZES:
         assert f"{name} is 0; it must be at least 1." == problem(own | {name: 0})
     at = form(run_page("anatomy"), n_layers=201)
-    assert "n_layers is 201" in at.error[0].value and at.number_input(key="anatomy_n_layers").value == 201
+    assert (
+        "n_layers is 201" in at.error[0].value
+        and at.number_input(key="anatomy_n_layers").value == 201
+    )
     at = run_page("anatomy", **{f"cfg_{name}": most for name, most in MOST.items()}, cfg_n_heads=64)
     assert not at.error and total(at) > 10**13  # the largest that it takes
     at = run_page("anatomy", cfg_n_heads=7)

@@ -20,7 +20,16 @@ from tests.ui.training.test_trainings import Played
 
 EACH = int(os.environ.get("GPTVIZ_FUZZ", "2"))
 
-TEXTS = ("", " ", "a", "one two three", "東京 🙂", "<|endoftext|>", "\x00\ufeff\u202e", "x = [\n\t1]\n")
+TEXTS = (
+    "",
+    " ",
+    "a",
+    "one two three",
+    "東京 🙂",
+    "<|endoftext|>",
+    "\x00\ufeff\u202e",
+    "x = [\n\t1]\n",
+)
 
 NUMBERS = (
     "0", "1", "5", "-1", "007", "999999", "9" * 30, "00000000" + "9" * 5000, "0" * 5000, "0.5", "-0.0", "1e9",
@@ -33,15 +42,46 @@ CHOICES = (
     "mean", "zero", "sample", "first", "difference", "unchanged", "remove", "add", "both", "text", "model",
     "edits", "z", "q", "attn", "resid_pre", "mlp_out", "noising", "denoising", "probability", "greedy",
 )  # fmt: skip
-EDITS = ("z.4.3=zero", "attn.*=hide0,embed@-1=sample", "z.9.9=zero", "resid_pre.1@0=ids1+2", "z.1=mean,,=,z")
-PATHS = ("/etc/passwd", "/proc/1/cwd", "~root", "path:/etc", "path:~nobody", "/x" * 3000, "upload:../..")
-JUNK = ("", " ", ",", "+", "%", "&=#", "[]", "{}", "..", "../../x", "\x00", "<b>é漢🙂", "'--", "a" * 3000)
+EDITS = (
+    "z.4.3=zero",
+    "attn.*=hide0,embed@-1=sample",
+    "z.9.9=zero",
+    "resid_pre.1@0=ids1+2",
+    "z.1=mean,,=,z",
+)
+PATHS = (
+    "/etc/passwd",
+    "/proc/1/cwd",
+    "~root",
+    "path:/etc",
+    "path:~nobody",
+    "/x" * 3000,
+    "upload:../..",
+)
+JUNK = (
+    "",
+    " ",
+    ",",
+    "+",
+    "%",
+    "&=#",
+    "[]",
+    "{}",
+    "..",
+    "../../x",
+    "\x00",
+    "<b>é漢🙂",
+    "'--",
+    "a" * 3000,
+)
 ANYTHING = (*NUMBERS, *WORDS, *CHOICES, *EDITS, *PATHS, *JUNK)
 ODD = "你好 🙂 é\u200b\n\ttab<|endoftext|>"
 
 
 def tracebacks(caplog):
-    return [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR]
+    return [
+        record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR
+    ]
 
 
 OPTIONS = ("selectbox", "radio", "button_group", "select_slider")
@@ -135,7 +175,8 @@ def test_no_choice_changes_when_a_page_is_turned():
     def look_at(name):
         turn(at, name)
         said = {
-            key: value[-1] if isinstance(value, list) else value for key, value in at.query_params.items()
+            key: value[-1] if isinstance(value, list) else value
+            for key, value in at.query_params.items()
         }
         assert said == CHOSEN, f"on {name}, after {list(drawn)}"
         by = at.session_state["gptviz_drawn"]  # the page that drew each last

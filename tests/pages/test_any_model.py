@@ -33,7 +33,12 @@ def narrow(tmp_path_factory):
     file = tmp_path_factory.mktemp("book") / "model.pth"
     truth = makers.hf_model(vocab_size=50257, n_embd=4, n_head=1, n_layer=1, n_positions=2)
     torch.save(makers.book_state(truth), file)
-    return {"model": f"path:{file}", "n_heads": 1, "text": "a text longer than that", "dtype": "bfloat16"}
+    return {
+        "model": f"path:{file}",
+        "n_heads": 1,
+        "text": "a text longer than that",
+        "dtype": "bfloat16",
+    }
 
 
 @pytest.mark.parametrize("kind", ["characters", "narrow"])
@@ -47,7 +52,9 @@ def test_every_page_is_drawn_with_all_its_details(run_page, request, monkeypatch
 
 
 @pytest.mark.parametrize("text", ["ABBA! é 中", "! 1"])
-def test_tokens_shows_no_id_that_a_model_of_characters_has_not(run_page, monkeypatch, characters, text):
+def test_tokens_shows_no_id_that_a_model_of_characters_has_not(
+    run_page, monkeypatch, characters, text
+):
     monkeypatch.setenv(ALLOW_PATHS, "1")
     at = run_page("tokens", **characters | {"text": text})
     own = given(at, "tokenizer_rows")["rows"][2]  # after mini's and gpt2's
@@ -142,7 +149,11 @@ def test_every_page_is_drawn_with_rows_that_have_no_token(padded_page, name):
 
 def test_a_row_without_a_token_is_named_and_has_no_button(padded_page):
     rows = given(padded_page("next_token", text=TEXT), "candidates")["rows"]
-    assert (rows[0]["id"], rows[0]["token"], rows[0]["whole"]) == (NAMELESS, f"<id {NAMELESS}>", False)
+    assert (rows[0]["id"], rows[0]["token"], rows[0]["whole"]) == (
+        NAMELESS,
+        f"<id {NAMELESS}>",
+        False,
+    )
     assert any(row["whole"] for row in rows[1:])
 
 

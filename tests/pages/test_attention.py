@@ -69,11 +69,14 @@ def test_all_that_is_drawn_is_the_chosen_traces(run_page, mini, trace, edits, qu
     assert (arcs["heads"][arcs["head"]], arcs["mass"]) == (3, 95)
     for drawn in (data, steps, arcs):
         assert (drawn["query"], drawn["key"]) == (9, 8)
-    assert steps["arrays"]["scores"] == {"of": ["q", "k"]}  # the browser multiplies what it was sent
+    # the browser multiplies what it was sent
+    assert steps["arrays"]["scores"] == {"of": ["q", "k"]}
     for name in ("q", "k", "v", "z"):
         np.testing.assert_allclose(values(steps["arrays"][name]), of[name, 4][3].numpy(), atol=1e-4)
     if edits:
-        assert ("unchanged" if shown == "unchanged" else "changed") in steps["saved"]["stem"].split("-")
+        assert ("unchanged" if shown == "unchanged" else "changed") in steps["saved"]["stem"].split(
+            "-"
+        )
         now, was = (cell(mini, t, 4, 3, 9, 8).score for t in (changed, trace))
         assert f"{fixed(now, 2)} (unchanged {fixed(was, 2)})" in prose(at)
 
@@ -94,7 +97,14 @@ def test_the_steps_divide_and_mask_and_the_grid_has_every_head(run_page, mini, t
 
 def test_average_and_hidden_first_token(run_page, trace) -> None:
     at = run_page(
-        "attention", text=TEXT, block=1, head=0, average="true", hide_first="true", arcs="on", mass=1
+        "attention",
+        text=TEXT,
+        block=1,
+        head=0,
+        average="true",
+        hide_first="true",
+        arcs="on",
+        mass=1,
     )
     mean = trace["attn", 1].numpy().mean(axis=0)
     rest = mean / np.maximum(1 - mean[:, :1], 1e-9)  # row 0 has nothing left
@@ -151,7 +161,10 @@ def test_the_text_has_the_selected_row_and_buttons_walk_through_all_heads(run_pa
 
 def test_a_masked_key_has_a_score_and_no_weight(run_page) -> None:
     """Of the bars of a key that is seen, only the products are there."""
-    charts = [len(run_page("attention", text=TEXT, token=2, key=key).get("plotly_chart")) for key in (1, 5)]
+    charts = [
+        len(run_page("attention", text=TEXT, token=2, key=key).get("plotly_chart"))
+        for key in (1, 5)
+    ]
     assert charts == [5, 1]
 
 
@@ -171,8 +184,14 @@ def test_the_printed_matrix_and_role_are_those_of_the_sentence(run_page, trace) 
 
 def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) -> None:
     """A head that is off looks where it looked; one beside it, and one before it, cannot be moved by that."""
-    for head, block, words in ((3, 4, "not where it looks"), (2, 4, "beside"), (3, 1, "only after")):
-        at = run_page("attention", text=TEXT, block=block, head=head, edits="z.4.3=zero,attn.4.3=first")
+    for head, block, words in (
+        (3, 4, "not where it looks"),
+        (2, 4, "beside"),
+        (3, 1, "only after"),
+    ):
+        at = run_page(
+            "attention", text=TEXT, block=block, head=head, edits="z.4.3=zero,attn.4.3=first"
+        )
         moved = (block, head) == (4, 3)
         assert words in prose(at) and ("moved by" in prose(at)) == moved
         assert ("shown" in [group.key for group in at.get("button_group")]) == moved
@@ -180,11 +199,16 @@ def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) ->
 
 
 @pytest.mark.parametrize(("place", "replaced"), [("", True), ("@2", True), ("@1", False)])
-def test_what_one_weight_brings_goes_nowhere_where_the_output_is_replaced(run_page, place, replaced) -> None:
+def test_what_one_weight_brings_goes_nowhere_where_the_output_is_replaced(
+    run_page, place, replaced
+) -> None:
     """The bars of the output have no part that comes from a key, where a change put something else there."""
     at = run_page("attention", text=TEXT, token=2, block=4, head=3, edits=f"z.4.3{place}=zero")
     (output,) = [c for c in charts(at) if c["data"][0].get("name") == "output z"]
-    assert [trace["name"] for trace in output["data"]] == ["output z", *["weight × value"] * (not replaced)]
+    assert [trace["name"] for trace in output["data"]] == [
+        "output z",
+        *["weight × value"] * (not replaced),
+    ]
     assert ("the change puts another" in prose(at)) == replaced
 
 
@@ -200,7 +224,9 @@ def test_one_token_and_the_whole_context(run_page, mini) -> None:
     at = run_page("attention", text="word and more " * 200, token=10, arcs="on")
     n_tokens = mini.config.context_length
     assert len(given(at, HEAD)["tokens"]) == len(given(at, CHIPS)["tokens"]) == n_tokens
-    assert len(json.dumps(given(at, HEAD))) < 4 * n_tokens**2, "more than the numbers themselves weigh"
+    assert len(json.dumps(given(at, HEAD))) < 4 * n_tokens**2, (
+        "more than the numbers themselves weigh"
+    )
     assert len(given(at, ARCS)["tokens"]) <= 256
 
 
@@ -211,7 +237,9 @@ def test_rows_that_a_change_scales_are_not_said_to_sum_to_1(run_page, mini, edit
     query = {"text": TEXT, "edits": edits, "block": 4, "head": 3}
     for page in ("attention", "heads"):
         said = prose(run_page(page, **query))
-        assert ("its rows no longer sum to 1, and shares need not come to 100 %" in said) == scaled, page
+        assert (
+            "its rows no longer sum to 1, and shares need not come to 100 %" in said
+        ) == scaled, page
     said = prose(run_page("attention", **query))
     assert ("goes elsewhere" not in said) == scaled == ("a row sums to 0" not in said)
     assert "gives nothing else" not in said  # nothing is hidden

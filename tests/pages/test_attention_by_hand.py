@@ -9,12 +9,28 @@ from hypothesis import given as tried, settings, strategies as st
 
 from gptviz.digits import significant
 from gptviz.lessons import scaling as lesson
-from gptviz.lessons.attention import NOTEBOOK, NOTEBOOK_AVERAGES, SLIDE_EXPONENTIALS, SLIDE_WEIGHTS, by_hand
+from gptviz.lessons.attention import (
+    NOTEBOOK,
+    NOTEBOOK_AVERAGES,
+    SLIDE_EXPONENTIALS,
+    SLIDE_WEIGHTS,
+    by_hand,
+)
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.ui.parts.attention_by_hand import given as hand
 from gptviz.ui.parts.attention_by_hand.sheets import four, vector
 from tests.lessons.test_dropout import JOURNEY, ONES
-from tests.specs import charts, given, in_numbers, left_by_program, opened, paragraph, prose, put, table
+from tests.specs import (
+    charts,
+    given,
+    in_numbers,
+    left_by_program,
+    opened,
+    paragraph,
+    prose,
+    put,
+    table,
+)
 
 
 def sheets(at, of="by_hand"):
@@ -53,8 +69,11 @@ def test_every_number_that_is_said_to_be_printed(run_page, example, way, drawing
         shown = table(at, "softmax")
         assert [row[2] for row in shown[:-1]] == [four(weight) for weight in SLIDE_WEIGHTS]
         said = paragraph(at, "slides")
-        for row, exponential in zip(shown, SLIDE_EXPONENTIALS, strict=False):  # what is another, is said
-            assert row[1] == four(exponential) or f"{four(exponential)} where this is {row[1]}" in said
+        # what is another, is said
+        for row, exponential in zip(shown, SLIDE_EXPONENTIALS, strict=False):
+            assert (
+                row[1] == four(exponential) or f"{four(exponential)} where this is {row[1]}" in said
+            )
 
 
 def test_a_number_of_a_link_moves_all_that_comes_after_it(run_page):
@@ -93,7 +112,8 @@ def test_steps_show_one_more_each(run_page):
             assert texts(at, "weights0")[1][:2] == ["0.4833", "0.5167"]
         if len(seen) < 6:
             at.button(key="step_on").click().run()
-    assert seen == [4, 7, 8, 8, 9, 10]  # scaled scores take the place of the scores: six words have no room
+    # scaled scores take the place of the scores: six words have no room
+    assert seen == [4, 7, 8, 8, 9, 10]
     assert at.button(key="step_on").disabled
 
 
@@ -145,7 +165,10 @@ def test_changes_survive_the_address(count, numbers, named):
 
 
 @settings(max_examples=50)
-@tried(st.text(max_size=60) | st.from_regex(r"([nxqt][0-9]{1,3}_[-+.0-9e]{1,9},?){1,4}", fullmatch=True))
+@tried(
+    st.text(max_size=60)
+    | st.from_regex(r"([nxqt][0-9]{1,3}_[-+.0-9e]{1,9},?){1,4}", fullmatch=True)
+)
 def test_any_address_gives_a_calculation(text):
     start = hand.apply(hand.read(text), SENTENCES["Hello shiny sun!"], linear_weights(123, 2))
     assert 1 <= len(start.words) <= hand.MOST_WORDS and len(start.heads) == 2
@@ -164,7 +187,16 @@ def root(run_page, **query):
 
 def drawn(at):
     """The charts of why √d by what they are: three over d, two of a query, softmax, two of heads."""
-    names = ("variance", "largest", "gradient", "scores", "weights", "sharper", "divided", "undivided")
+    names = (
+        "variance",
+        "largest",
+        "gradient",
+        "scores",
+        "weights",
+        "sharper",
+        "divided",
+        "undivided",
+    )
     return dict(zip(names, charts(at), strict=True))
 
 
@@ -174,7 +206,9 @@ def test_the_charts_over_d_and_one_query(run_page):
     table = lesson.by_size()
     for name in ("variance", "largest", "gradient"):
         raw, scaled = found[name]["data"]
-        assert np.allclose(raw["y"], table[name]) and np.allclose(scaled["y"], table[f"{name}_scaled"])
+        assert np.allclose(raw["y"], table[name]) and np.allclose(
+            scaled["y"], table[f"{name}_scaled"]
+        )
     raw = lesson.scores()[256][7]
     for trace, scores in zip(found["weights"]["data"], (raw / 16, raw), strict=True):
         assert np.allclose(trace["y"], torch.softmax(torch.from_numpy(scores), -1))
@@ -186,7 +220,10 @@ def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini
     edits = ["mlp_out.0=zero", "attn.3.2=uniform"]
     at = root(run_page, block=3, edits=",".join(edits))
     found = drawn(at)
-    bars = {name: {bar["name"]: bar["y"] for bar in found[name]["data"]} for name in ("undivided", "divided")}
+    bars = {
+        name: {bar["name"]: bar["y"] for bar in found[name]["data"]}
+        for name in ("undivided", "divided")
+    }
     means = []
     for lm, name in ((mini.edited(*edits), "changed"), (mini, "unchanged")):
         t = lm.trace(TEXT)
@@ -199,7 +236,10 @@ def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini
             means.append(expected.mean().item())
     said = paragraph(at, "A query's largest weight")
     now_raw, now, was_raw, was = (significant(mean, 2) for mean in means)
-    assert f"is {now} (unchanged {was})" in said and f"would be {now_raw} (unchanged {was_raw})" in said
+    assert (
+        f"is {now} (unchanged {was})" in said
+        and f"would be {now_raw} (unchanged {was_raw})" in said
+    )
     assert "The weights of head 2 are replaced" in prose(at)
     table = in_numbers(at, "scaling_heads")
     assert np.allclose(table["largest_scaled"], bars["divided"]["changed"])
@@ -227,7 +267,9 @@ def test_the_dropout_that_the_book_prints(run_page, weights, printed):
 
 
 def test_dropout_on_this_texts_attention(run_page, mini):
-    at, (before, _, after) = dropout(run_page, sc_weights="text", sc_p=0.2, sc_seed=5, block=2, head=6)
+    at, (before, _, after) = dropout(
+        run_page, sc_weights="text", sc_p=0.2, sc_seed=5, block=2, head=6
+    )
     attn = mini.trace(TEXT)["attn", 2][6]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)

@@ -48,7 +48,9 @@ def test_all_pay_for_the_same_bytes(at, mini):
     scale = charts(at)[2]["data"][0]
     bits = dict(zip(charts(at)[2]["layout"]["yaxis"]["ticktext"], scale["x"], strict=True))
     found = counted(chapter())
-    assert bits["bigram"] == pytest.approx(found.bigram) and bits["single characters"] == found.unigram
+    assert (
+        bits["bigram"] == pytest.approx(found.bigram) and bits["single characters"] == found.unigram
+    )
     nats = 0.0
     end = mini.tokenizer.eot_token
     for passage in passages():

@@ -36,9 +36,12 @@ def test_a_change_that_did_nothing_is_reported_or_offered(run_page, mini, monkey
     bar = given(at, "changes")
     assert "takes 3 more passes" in bar["ask"][0]
     assert [bool(chip["note"]) for chip in bar["chips"]] == [False, False, False, True]
-    assert strip._passes(Run("mini", (1, 2), (Edit("z", 0),)), 1, mini) == 0  # it is the unchanged model
+    # it is the unchanged model
+    assert strip._passes(Run("mini", (1, 2), (Edit("z", 0),)), 1, mini) == 0
     bar = given(opened(at, strip._TRY), "changes")
-    assert [bool(chip["note"]) for chip in bar["chips"]] == [True, False, False, True] and bar["ask"] is None
+    assert [bool(chip["note"]) for chip in bar["chips"]] == [True, False, False, True] and bar[
+        "ask"
+    ] is None
     monkeypatch.undo()
     assert given(run_page("overview", edits=edits), "changes")["notes"] == bar["notes"]
     twice = given(run_page("overview", edits="z.4.3=zero,z.4.3=zero"), "changes")
@@ -55,9 +58,12 @@ def test_a_click_switches_a_head_off_and_on_again(run_page, mini):
     plain = mini.trace(DEFAULT_TEXT, keep=["attn"])
     for b, row in enumerate(sheet):
         rows = (plain["attn", b] - changed["attn", b]).abs().sum(-1) / 2  # (H, T)
-        assert [head["moved"] for head in row] == pytest.approx(rows[:, 1:].mean(-1).tolist(), abs=1e-6)
+        assert [head["moved"] for head in row] == pytest.approx(
+            rows[:, 1:].mean(-1).tolist(), abs=1e-6
+        )
         assert [head["changed"] for head in row] == [(b, h) == (4, 3) for h in range(len(row))]
-    assert max(head["moved"] for row in sheet[:5] for head in row) == 0  # what is not downstream stays
+    # what is not downstream stays
+    assert max(head["moved"] for row in sheet[:5] for head in row) == 0
     at.button(key="change_attention_quick").click().run()
     assert at.query_params.get("edits", "") == "" and given(at, "changes") is None
 
@@ -88,7 +94,9 @@ def test_the_stream_is_pushed_towards_a_word_and_away_from_another(run_page, min
     edit = at.query_params["edits"]
     assert edit.startswith("attn_out.3@") and edit.endswith(f"=+20*out{love}-20*out{hate}")
     (chip,) = given(at, "changes")["chips"]
-    assert "plus 20 × the output row of “·love” minus 20 × the output row of “·hate”" in chip["says"]
+    assert (
+        "plus 20 × the output row of “·love” minus 20 × the output row of “·hate”" in chip["says"]
+    )
 
 
 def test_switched_off_is_the_model_as_it_is(run_page, mini):
@@ -103,7 +111,9 @@ def test_switched_off_is_the_model_as_it_is(run_page, mini):
 
 WRONG = (
     "z.9.3=zero,z.4.99=zero,z.4.3@400=zero,attn.*=hide99,resid_pre.1@3=ids99999999,z.4.3=,=zero,é漢\x00,"
-    "<script>=zero,z.4.3=zero=zero,mlp_out.2=first,attn.1=zero,z.0=ids" + "1+" * 30 + "1,,,embed@-1=sample"
+    "<script>=zero,z.4.3=zero=zero,mlp_out.2=first,attn.1=zero,z.0=ids"
+    + "1+" * 30
+    + "1,,,embed@-1=sample"
 )
 
 
@@ -149,17 +159,46 @@ def test_what_is_looked_at_is_switched_off_for_the_whole_app(run_page, page, que
 @pytest.mark.parametrize(
     ("page", "query", "said"),
     [
-        ("layernorm", {"edits": "z.4.3=zero", "ln_norm": "block 2 · norm1"}, "cannot matter for block 2"),
-        ("layernorm", {"edits": "mlp_out.0@5=zero", "ln_norm": "final"}, "cannot matter for the final norm"),
+        (
+            "layernorm",
+            {"edits": "z.4.3=zero", "ln_norm": "block 2 · norm1"},
+            "cannot matter for block 2",
+        ),
+        (
+            "layernorm",
+            {"edits": "mlp_out.0@5=zero", "ln_norm": "final"},
+            "cannot matter for the final norm",
+        ),
         ("layernorm", {"edits": "final=zero"}, "cannot matter for what the LayerNorms are given"),
-        ("layernorm", {"edits": "attn.0=uniform", "token": 0, "ln_norm": "final"}, "changed nothing in"),
-        ("residual_stream", {"edits": "z.4.3=zero", "block": 2}, "cannot matter for what block 2 writes"),
-        ("residual_stream", {"edits": "mlp_out.0@5=zero"}, "cannot matter for the residual stream of"),
-        ("residual_stream", {"edits": "resid_mid.2=zero"}, "put something else into the stream itself"),
+        (
+            "layernorm",
+            {"edits": "attn.0=uniform", "token": 0, "ln_norm": "final"},
+            "changed nothing in",
+        ),
+        (
+            "residual_stream",
+            {"edits": "z.4.3=zero", "block": 2},
+            "cannot matter for what block 2 writes",
+        ),
+        (
+            "residual_stream",
+            {"edits": "mlp_out.0@5=zero"},
+            "cannot matter for the residual stream of",
+        ),
+        (
+            "residual_stream",
+            {"edits": "resid_mid.2=zero"},
+            "put something else into the stream itself",
+        ),
         ("feed_forward", {"edits": "z.4.3=zero", "block": 2}, "cannot matter for what the feed"),
-        ("feed_forward", {"edits": "mlp_out.3=zero"}, "replaces what they write together: a row of size 0"),
+        (
+            "feed_forward",
+            {"edits": "mlp_out.3=zero"},
+            "replaces what they write together: a row of size 0",
+        ),
         ("why", {"edits": "z.4.3@5=zero"}, "cannot matter for the logit of"),
-        ("why", {"edits": "resid_mid.2@5=zero"}, "cannot matter for the logit of"),  # a part of its own, of 0
+        # a part of its own, of 0
+        ("why", {"edits": "resid_mid.2@5=zero"}, "cannot matter for the logit of"),
     ],
 )
 def test_what_a_change_cannot_move_or_breaks_is_said(run_page, page, query, said):
@@ -169,9 +208,17 @@ def test_what_a_change_cannot_move_or_breaks_is_said(run_page, page, query, said
 @pytest.mark.parametrize(
     ("page", "query", "shown"),
     [
-        ("why", {"block": 99, "head": 99, "target": 10**5, "against": "x"}, {"block": 5, "head": 7}),
+        (
+            "why",
+            {"block": 99, "head": 99, "target": 10**5, "against": "x"},
+            {"block": 5, "head": 7},
+        ),
         ("embeddings", {"emb_dim": "256"}, {"emb_dim": None}),
-        ("layernorm", {"ln_norm": "block 11 · norm2", "ln_dim": 700}, {"ln_norm": "block 0 · norm1"}),
+        (
+            "layernorm",
+            {"ln_norm": "block 11 · norm2", "ln_dim": 700},
+            {"ln_norm": "block 0 · norm1"},
+        ),
     ],
 )
 def test_what_another_model_has_is_the_last_or_as_if_not_given(run_page, page, query, shown):

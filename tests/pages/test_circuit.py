@@ -35,9 +35,13 @@ def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
     size, value, brings = here(at)
     heads = parse(SIXTEEN, mini)
     mill = mini.encode(" mill")[0]
-    assert size == 16 and value == pytest.approx(by_edits(mini, DEFAULT_TEXT, heads, mill), abs=1e-5)
+    assert size == 16 and value == pytest.approx(
+        by_edits(mini, DEFAULT_TEXT, heads, mill), abs=1e-5
+    )
     assert f"{value:.4f}" == "0.9764" and len(at.success) == 1 and not at.warning
-    fewer, more = (by_edits(mini, DEFAULT_TEXT, set(heads) ^ {one}, mill) for one in ((4, 3), (2, 2)))
+    fewer, more = (
+        by_edits(mini, DEFAULT_TEXT, set(heads) ^ {one}, mill) for one in ((4, 3), (2, 2))
+    )
     assert (brings[4, 3], brings[2, 2]) == pytest.approx((value - fewer, more - value), abs=1e-5)
     link = next(block.value for block in at.code if "score=" in block.value)
     assert f"circuit={SIXTEEN}&score=0.9764" in link
@@ -52,7 +56,9 @@ def test_a_small_score_is_compared_by_the_digits_that_it_has(run_page, mini):
     value = by_edits(mini, DEFAULT_TEXT, parse(few, mini), mill)
     assert 0 < value < 0.001
     query = {"text": DEFAULT_TEXT, "circuit": few}
-    link = next(block.value for block in run_page("circuit", **query).code if "score=" in block.value)
+    link = next(
+        block.value for block in run_page("circuit", **query).code if "score=" in block.value
+    )
     own = re.search(r"score=([^&\s]+)", link)[1]
     assert float(own) == pytest.approx(value, rel=1e-2)
     assert run_page("circuit", **query, score=own).success
@@ -60,7 +66,8 @@ def test_a_small_score_is_compared_by_the_digits_that_it_has(run_page, mini):
 
 
 def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch):
-    few = [(0, 1), (1, 3), (4, 3), (5, 0), (5, 3)]  # among which it searches: the test is short then
+    # among which it searches: the test is short then
+    few = [(0, 1), (1, 3), (4, 3), (5, 0), (5, 3)]
     monkeypatch.setattr(sys.modules[Circuit.__module__], "all_heads", lambda lm: few)
     at = run_page("circuit", text=TEXT, others="zero")
     at.button(key="circuit_add").click().run()
@@ -69,13 +76,16 @@ def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch
     found = circuit(mini, TEXT, token, "zero", way="add")
     drawn = charts(at)[1]["data"]
     assert here(at)[0] == len(found.heads) and len(found.steps) > 1
-    assert np.allclose(np.array(drawn[1]["y"])[found.steps["size"]], found.steps["value"], atol=1e-5)
+    assert np.allclose(
+        np.array(drawn[1]["y"])[found.steps["size"]], found.steps["value"], atol=1e-5
+    )
     ordered = in_order(Passes(mini, TEXT, token, "zero"), random_order(mini))
     assert np.allclose(np.array(drawn[2]["y"])[ordered["size"]], ordered["value"], atol=1e-5)
     tables = opened(at, "numbers_circuit-search").dataframe
     table = next(one.value for one in tables if "way" in one.value)
     assert np.allclose(table["value"][: len(found.steps)], found.steps["value"], atol=1e-5)
-    both = run_page("circuit", text=TEXT + " one", others="zero", search="both")  # each with its own Stop
+    # each with its own Stop
+    both = run_page("circuit", text=TEXT + " one", others="zero", search="both")
     assert [line["name"] for line in charts(both)[1]["data"][1:3]] == [
         "taken away one by one", "added one by one",
     ]  # fmt: skip
@@ -107,7 +117,9 @@ def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini
         for lm in (mini, mini.edited("z.4.3=zero"))
         for heads in (everyone, everyone - {(5, 0)})
     )
-    whole, *_, unchanged = [s["y0"] for s in charts(at)[1]["layout"]["shapes"] if s["y0"] == s["y1"]]
+    whole, *_, unchanged = [
+        s["y0"] for s in charts(at)[1]["layout"]["shapes"] if s["y0"] == s["y1"]
+    ]
     assert (whole, unchanged) == pytest.approx((new, old), abs=1e-5)
     assert sheet["z"][5][0] == pytest.approx(new - gone, abs=1e-5)
     last = 5 * mini.config.n_heads  # block 5, head 0
@@ -119,7 +131,10 @@ def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini
     at = run_page("circuit", text=TEXT, edits="z.4.3=zero", others="mean", sheet_unchanged="off")
     assert "<br>" not in charts(at)[0]["data"][1]["text"][last]
     at.button(key="circuit_sheet_beside").click().run()
-    assert "<br>" in charts(at)[0]["data"][1]["text"][last] and at.query_params["sheet_unchanged"] == "on"
+    assert (
+        "<br>" in charts(at)[0]["data"][1]["text"][last]
+        and at.query_params["sheet_unchanged"] == "on"
+    )
 
 
 def test_a_circuit_becomes_the_model_of_every_page(run_page, mini):
@@ -130,7 +145,9 @@ def test_a_circuit_becomes_the_model_of_every_page(run_page, mini):
     assert edits == [str(edit) for edit in edits_of(mini, [(4, 3), (5, 0)], "mean")]
     token = int(mini.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
     lm = mini.edited(*edits)
-    assert lm.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[token] == pytest.approx(value, abs=1e-6)
+    assert lm.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[token] == pytest.approx(
+        value, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(("forwards", "who"), [("on", "all"), ("off", "the whole model")])
@@ -147,4 +164,8 @@ def test_what_is_allowed_is_a_share_of_the_whole_models_way(run_page, mini, forw
 
 def test_where_no_head_matters_nobody_is_asked_for_fewer(run_page):
     said = words(run_page("circuit", text=TEXT, edits="final=zero"))
-    assert "there is nothing to keep" in said and "Who needs fewer?" not in said and "How few" not in said
+    assert (
+        "there is nothing to keep" in said
+        and "Who needs fewer?" not in said
+        and "How few" not in said
+    )

@@ -88,7 +88,9 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     owl = joined(code)
     names = classroom.classes().names(room(secret))
     teacher.run()
-    assert all(name in everything(teacher) for name in names) and "**2 pupils** have joined" in prose(teacher)
+    assert all(
+        name in everything(teacher) for name in names
+    ) and "**2 pupils** have joined" in prose(teacher)
     classroom.classes().steer(secret, step=0)
 
     pupil = page_of("next_token", otter)
@@ -126,7 +128,9 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
 
     with monkeypatch.context() as patch:
         files = []
-        patch.setattr(st, "download_button", lambda label, data, *names, **options: files.append(data))
+        patch.setattr(
+            st, "download_button", lambda label, data, *names, **options: files.append(data)
+        )
         page_of("class", secret)
     rows = [*csv.DictReader(io.StringIO(files[0]))]
     said = [(row["pupil"], row["answer"], row["skipped"]) for row in rows]
@@ -185,7 +189,9 @@ def test_an_answer_about_a_longer_text_stops_no_wall(tmp_path, monkeypatch):
     assert "position 40" in everything(page_of("loss", secret))
 
 
-@pytest.mark.parametrize(("given", "said"), [(3.0, "3"), (0.125, "0.125"), (1_234_567.0, "1234567")])
+@pytest.mark.parametrize(
+    ("given", "said"), [(3.0, "3"), (0.125, "0.125"), (1_234_567.0, "1234567")]
+)
 def test_a_number_is_shown_as_it_was_given(given, said):
     assert votes.shown("number", given, []) == said
 
@@ -196,7 +202,9 @@ def test_everybody_follows_or_goes_at_their_own_pace():
     classroom.classes().steer(secret, step=0)
     leads = page_of("next_token", secret)
     assert leads.session_state["step"] == 1
-    leads = page_of("tokens", secret, {"class_step": 0, "guide_said": ("class", 1)}, guide="class", step=2)
+    leads = page_of(
+        "tokens", secret, {"class_step": 0, "guide_said": ("class", 1)}, guide="class", step=2
+    )
     assert room(secret).step == 1 and leads.session_state["step"] == 2
     pupil = page_of("tokens", pupil_secret, guide="class", step=7)
     assert pupil.session_state["step"] == 2 and NUMBER.ask.text in prose(pupil)
@@ -245,7 +253,9 @@ def test_a_link_of_another_class_asks_before_it_takes_a_place_and_both_are_kept(
     pupil = joined(mine_code)
     for own, who in ((mine, "the teacher of"), (pupil, classroom.classes().member(pupil).name)):
         at = page_of("class", own, {"class_offered": theirs})
-        assert f"you would be its teacher. You are {who}".replace("*", "") in prose(at).replace("*", "")
+        assert f"you would be its teacher. You are {who}".replace("*", "") in prose(at).replace(
+            "*", ""
+        )
         assert at.session_state["class_secret"] == own
         press(at, "Stay here")
         assert at.session_state["class_secret"] == own and "Steer that class" not in str(at.button)
@@ -325,5 +335,7 @@ def test_what_cannot_be_begun_or_joined_is_a_sentence(monkeypatch):
 
 def test_the_guide_of_a_class_is_its_own():
     at = run_page("tokens", text="a b", guide="class", step=2)
-    assert "join it on the page Class" in at.warning[0].value and given(at, "token_cards") is not None
+    assert (
+        "join it on the page Class" in at.warning[0].value and given(at, "token_cards") is not None
+    )
     assert "guide_tour" in keys_of(run_page("overview").main)

@@ -39,7 +39,8 @@ def test_before_and_after_a_change(run_page, mini):
     q = distribution(changed)
     assert f"{(p * (p / q).log2()).sum():.3g} bits" in prose(at)
     grid = map_of(at, 1)
-    assert np.abs(grid[:5]).max() < 1e-5 < 0.01 < grid[5].min()  # the next block is the first that sees it
+    # the next block is the first that sees it
+    assert np.abs(grid[:5]).max() < 1e-5 < 0.01 < grid[5].min()
     a = changed["attn", 5].double()
     b = own["attn", 5].double()
     assert np.allclose(grid[5], ((a - b).abs().sum(-1) / 2)[:, 1:].mean(-1), atol=1e-6)
@@ -66,7 +67,8 @@ def test_under_a_change_the_right_side_is_the_model_without_it(run_page, mini, q
     shown = bars(at)
     for side, trace in zip(shown, (left, expected), strict=True):
         assert side.max() == pytest.approx(distribution(trace).max().item(), rel=1e-5)
-    assert at.query_params.get("vs") == query.get("vs")  # the address does not say what nobody chose
+    # the address does not say what nobody chose
+    assert at.query_params.get("vs") == query.get("vs")
 
 
 def test_a_choice_of_sides_stays_when_the_change_is_taken_back(run_page):
@@ -93,9 +95,11 @@ def test_nothing_differs_is_said(run_page):
     at = run_page("compare", vs="edits")
     (said,) = at.info
     assert "same pass" in said.value
-    assert run_page("compare", vs="text", text="One").warning  # nothing is left without its first word
+    # nothing is left without its first word
+    assert run_page("compare", vs="text", text="One").warning
     streams = charts(at)[2]
-    assert map_of(at, 2).max() < 1e-9 and streams["layout"]["coloraxis"]["cmax"] == 1e-6  # rounding is paper
+    # rounding is paper
+    assert map_of(at, 2).max() < 1e-9 and streams["layout"]["coloraxis"]["cmax"] == 1e-6
 
 
 def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini):
@@ -147,7 +151,9 @@ def test_heads_are_ranked_by_how_much_they_differ(run_page):
     assert "48 heads differ most" in prose(run_page("compare", vs="edits", edits="attn.*=zero"))
 
 
-@pytest.mark.parametrize(("left", "right", "which"), [("a b c", "a b", "last"), ("a x y c", "a c", "next")])
+@pytest.mark.parametrize(
+    ("left", "right", "which"), [("a b c", "a b", "last"), ("a x y c", "a c", "next")]
+)
 def test_a_token_without_a_partner_is_compared_at_the_nearest_place(run_page, left, right, which):
     token = left.split().index("c" if which == "last" else "x")
     said = prose(run_page("compare", text=left, vs="text", vs_text=right, token=token))

@@ -44,7 +44,9 @@ def test_the_prompts_windows_and_what_the_model_loses_on_them(run_page, mini):
     context = ids[first : first + 3]
     targets = ids[first + 1 : first + 4]
     for i, row in enumerate(table(at, "examples")):
-        alone = torch.softmax(mini.trace(context[: i + 1]).logits(-1).double(), -1)[targets[i]].item()
+        alone = torch.softmax(mini.trace(context[: i + 1]).logits(-1).double(), -1)[
+            targets[i]
+        ].item()
         assert float(row[4]) == pytest.approx(-math.log(alone), rel=5e-3)
     assert len(table(at, "examples")) == 3
 
@@ -55,7 +57,9 @@ def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini)
     ids = mini.encode(TEXT)
     found = []
     for edits in ([], ["z.4.3=zero"]):  # the other one is of a place of the prompt: that is said
-        logits = torch.stack([mini.trace(ids[1 : end + 1], edits=edits).logits(-1) for end in range(1, 9)])
+        logits = torch.stack(
+            [mini.trace(ids[1 : end + 1], edits=edits).logits(-1) for end in range(1, 9)]
+        )
         found.append(logits.double().softmax(-1)[range(8), ids[2:10]].numpy())
     assert not np.allclose(*found, rtol=1e-2)
     for row, old, new in zip(table(at, "examples"), *found, strict=True):
@@ -69,7 +73,9 @@ def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini)
 
 
 def test_a_chapter_in_long_windows_and_all_that_opens(run_page, mini):
-    at = run_page("data_windows", text="x", dw_text="chapter", dw_length=64, dw_stride=32, dw_window=10)
+    at = run_page(
+        "data_windows", text="x", dw_text="chapter", dw_length=64, dw_stride=32, dw_window=10
+    )
     opened(at, "dw_times", "numbers_windows", "numbers_examples")
     windows = Windows(tuple(mini.encode(chapter())), 64, 32, 8)
     (times,) = charts(at)
@@ -81,7 +87,9 @@ def test_a_chapter_in_long_windows_and_all_that_opens(run_page, mini):
     assert np.allclose(np.exp(-found["loss"]), found["probability"])
 
 
-def test_impossible_sizes_become_possible_and_of_a_text_that_is_too_short_the_chapter_opens(run_page):
+def test_impossible_sizes_become_possible_and_of_a_text_that_is_too_short_the_chapter_opens(
+    run_page,
+):
     at = run_page("data_windows", text="one two three", dw_length=500, dw_batch=900, dw_window=77)
     assert at.number_input(key="dw_batch").value == 64
     assert len(printed(at)[0]) == 1  # the longest window there is
@@ -91,7 +99,9 @@ def test_impossible_sizes_become_possible_and_of_a_text_that_is_too_short_the_ch
     assert len(printed(at)) == 2 and at.query_params["dw_text"] == "chapter"
 
 
-@pytest.mark.parametrize(("text", "length", "most"), [("The cat sat on the mat", 4, 2), (TEXT, 4, 4)])
+@pytest.mark.parametrize(
+    ("text", "length", "most"), [("The cat sat on the mat", 4, 2), (TEXT, 4, 4)]
+)
 def test_no_token_is_in_more_windows_than_there_are(run_page, mini, text, length, most):
     at = run_page("data_windows", text=text, dw_length=length)
     count = len(mini.encode(text))

@@ -127,7 +127,10 @@ def nats(lm, t):
         ("heads", {"block": 5, "head": 1}, habits),
         ("why", {"block": 5, "target": 12, "against": 300}, direct),
         ("knock_out", {"null": "mean", "target": 12}, lost),
-        *(("positions", {"pos_scheme": name}, scheme(name)) for name in ("learned", "sinusoidal", "rope")),
+        *(
+            ("positions", {"pos_scheme": name}, scheme(name))
+            for name in ("learned", "sinusoidal", "rope")
+        ),
     ],
 )
 def test_what_is_drawn_is_what_the_analysis_gives(mini, page, query, drawn, edits):
@@ -141,14 +144,20 @@ def test_what_is_drawn_is_what_the_analysis_gives(mini, page, query, drawn, edit
         own = []
         ghosts = []
         for trace in (trace for trace in pictures[chart]["data"] if axis in trace):
-            (ghosts if trace.get("name") == "unchanged" else own).append(np.ravel(trace[axis]).astype(float))
+            (ghosts if trace.get("name") == "unchanged" else own).append(
+                np.ravel(trace[axis]).astype(float)
+            )
         assert len(own) >= len(expected)
         for found, new_values, old_values in zip(own, expected, old[chart, axis], strict=False):
             values = old_values if shown == "unchanged" and axis == "z" else new_values
             if shown == "difference" and axis == "z" and edits:
                 values = np.subtract(new_values, old_values)
-            np.testing.assert_allclose(found, np.ravel(values), rtol=1e-4, atol=1e-5, err_msg=(chart, axis))
-        now, was = (np.sort(np.concatenate([*map(np.ravel, runs[chart, axis])])) for runs in (new, old))
+            np.testing.assert_allclose(
+                found, np.ravel(values), rtol=1e-4, atol=1e-5, err_msg=(chart, axis)
+            )
+        now, was = (
+            np.sort(np.concatenate([*map(np.ravel, runs[chart, axis])])) for runs in (new, old)
+        )
         if ghosts:  # the same numbers, however many traces they are
             np.testing.assert_allclose(np.sort(np.concatenate(ghosts)), was, rtol=1e-4, atol=1e-5)
         assert edits or not ghosts

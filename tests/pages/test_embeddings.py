@@ -48,15 +48,22 @@ def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
     assert "do not add up to the third" in prose(at)
     drawn = charts(at)[0]
     text = str(charts(at)[0])
-    assert drawn["layout"]["yaxis"]["ticktext"] == ["token", "position", "given"] and "} = %{" not in text
+    assert (
+        drawn["layout"]["yaxis"]["ticktext"] == ["token", "position", "given"]
+        and "} = %{" not in text
+    )
     alts = [one.proto.alt for one in at.get("plotly_chart")]
     assert "block 0 is given 0.0000 instead" in alts[0] and " = 0.0000" not in alts[0]
     assert not any("= what block 0 is given" in str(chart) for chart in charts(at))
     lengths = in_numbers(at, "embedding_lengths")
-    assert np.allclose(lengths["unchanged sum_norm"], own.norm(dim=1)) and lengths["sum_norm"][2] == 0
+    assert (
+        np.allclose(lengths["unchanged sum_norm"], own.norm(dim=1)) and lengths["sum_norm"][2] == 0
+    )
 
 
-@pytest.mark.parametrize("edits", ["tok_emb@1=zero", "tok_emb@7=x2", "pos_emb=mean", "embed@1=zero"])
+@pytest.mark.parametrize(
+    "edits", ["tok_emb@1=zero", "tok_emb@7=x2", "pos_emb=mean", "embed@1=zero"]
+)
 def test_the_same_token_has_the_same_row_where_it_has(run_page, mini, edits):
     t = mini.trace(TEXT, edits=[edits])
     same, alike = (t[site][1].equal(t[site][7]) for site in ("tok_emb", "pos_emb"))
@@ -72,5 +79,6 @@ def test_a_row_of_zeros_has_no_direction(run_page):
 
 
 def test_tokens_that_training_never_showed_are_not_told_as_alike_by_their_places(run_page):
-    said = prose(run_page("embeddings", text="\t"))  # no book has one: its row and a Russian letter's are one
+    # no book has one: its row and a Russian letter's are one
+    said = prose(run_page("embeddings", text="\t"))
     assert "with a cosine of 1.000" in said and "those that hardly ever stand in any" in said

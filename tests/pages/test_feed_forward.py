@@ -27,7 +27,9 @@ def test_the_dots_and_the_largest_are_the_units_of_both_runs(run_page, mini, tra
     now, was = (numbers.units(mini, run, block, 3) for run in (changed, trace))
     relu, gelu, dots, *others = charts(at)[0]["data"]
     assert np.array_equal(relu["y"], np.maximum(relu["x"], 0))
-    assert np.allclose(gelu["y"], torch.nn.functional.gelu(torch.tensor(gelu["x"]), approximate="tanh"))
+    assert np.allclose(
+        gelu["y"], torch.nn.functional.gelu(torch.tensor(gelu["x"]), approximate="tanh")
+    )
     order = dots["customdata"].copy()
     assert sorted(order) == list(range(1024))
     for axis, values in (("x", now.before), ("y", now.after)):
@@ -49,7 +51,9 @@ def test_the_dots_and_the_largest_are_the_units_of_both_runs(run_page, mini, tra
     assert np.allclose(frame["after"], now.after, atol=1e-5)
     if edits:
         ghost = others[3]
-        assert (ghost["x"][0], ghost["y"][0]) == pytest.approx((was.before[7], was.after[7]), abs=1e-5)
+        assert (ghost["x"][0], ghost["y"][0]) == pytest.approx(
+            (was.before[7], was.after[7]), abs=1e-5
+        )
         moved = int(((was.before > 0) != (now.before > 0)).sum())
         assert f"{moved} fire in only one of the two" in prose(at)
         assert np.allclose(frame["unchanged after"], was.after, atol=1e-5)
@@ -58,15 +62,22 @@ def test_the_dots_and_the_largest_are_the_units_of_both_runs(run_page, mini, tra
 @pytest.mark.parametrize(("edit", "here"), [("mlp_act.2=x-1", True), ("mlp_act.2@0=x-1", False)])
 def test_what_a_change_puts_in_the_place_of_gelu_is_not_told_of_gelu(run_page, mini, edit, here):
     left = torch.nn.functional.gelu(mini.trace(TEXT)["mlp_pre", 2][:, 7], approximate="tanh")
-    at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7, edits=edit, ff_sample="on")
+    at = run_page(
+        "feed_forward", text=TEXT, token=3, block=2, ff_unit=7, edits=edit, ff_sample="on"
+    )
     said = prose(at)
     count = len(left)
     left[: count if here else 1] *= -1  # above 0 where GELU's is below it, and the other way round
     assert (
-        f"In this text it is above 0, with the change in it, at {int((left > 0).sum())} of {count} " in said
+        f"In this text it is above 0, with the change in it, at {int((left > 0).sum())} of {count} "
+        in said
     )
     assert "In this text it fires at" not in said
-    assert ("GELU lets more than half of it through" not in said) == here == ("GELU leaves" not in said)
+    assert (
+        ("GELU lets more than half of it through" not in said)
+        == here
+        == ("GELU leaves" not in said)
+    )
     assert ("A change puts other numbers in the place of what GELU makes of them" in said) == here
     of_sample = "unit 7 is above 0, with the change in it, at" if here else "unit 7 fires at"
     assert of_sample in said  # what is about a place is not made there
@@ -80,10 +91,17 @@ def test_what_the_units_write_reaches_nothing_where_a_change_replaces_it(run_pag
     )
 
 
-def test_the_last_block_and_the_largest_unit_are_shown_unless_others_are_chosen(run_page, mini, trace):
+def test_the_last_block_and_the_largest_unit_are_shown_unless_others_are_chosen(
+    run_page, mini, trace
+):
     largest = numbers.units(mini, trace, 5, 3).largest(1)[0]
-    for query, unit in (({}, largest), ({"block": 99, "ff_unit": 5}, 5), ({"ff_unit": 9999}, largest)):
-        at = run_page("feed_forward", text=TEXT, token=3, **query)  # 99 and 9999 are of a larger model
+    for query, unit in (
+        ({}, largest),
+        ({"block": 99, "ff_unit": 5}, 5),
+        ({"ff_unit": 9999}, largest),
+    ):
+        # 99 and 9999 are of a larger model
+        at = run_page("feed_forward", text=TEXT, token=3, **query)
         assert f"Unit {unit} of block 5" in [element.value for element in at.subheader]
 
 
@@ -128,7 +146,9 @@ def test_a_model_that_cannot_read_the_sample_says_so(run_page, monkeypatch, tmp_
 
 def test_the_sample_is_read_by_the_changed_model(run_page, mini):
     edits = "mlp_pre.2=zero,z.1.0@3=zero"  # one that is of any text: then no unit fires
-    at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7, edits=edits, ff_sample="on")
+    at = run_page(
+        "feed_forward", text=TEXT, token=3, block=2, ff_unit=7, edits=edits, ff_sample="on"
+    )
     assert all(float(row[0]) == 0 for row in table(at, "excerpts"))
     assert "One change is about a place" in prose(at)
 

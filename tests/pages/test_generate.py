@@ -102,11 +102,22 @@ def test_a_branch_goes_on_with_the_same_random_numbers(run_page, mini):
     prefix = [*trunk[:2], other]
     after = [step.id for step in steps(mini, [*ids, *prefix], 2, Sampling(seed=1), skip=3)]
     assert ids_of(at) == prefix + after
-    assert [token["put"] for token in given(at, "writing")["tokens"]] == [False, False, True, False, False]
-    logits = [mini.trace([*ids, *(prefix + after)[:n]], keep=[]).logits(-1).double() for n in range(5)]
+    assert [token["put"] for token in given(at, "writing")["tokens"]] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+    logits = [
+        mini.trace([*ids, *(prefix + after)[:n]], keep=[]).logits(-1).double() for n in range(5)
+    ]
     log_p = sum(float(row.log_softmax(0)[i]) for row, i in zip(logits, prefix + after, strict=True))
     rows = given(at, "branches")["rows"]
-    assert [row["parent"] for row in rows] == [None, 0] and [row["length"] for row in rows] == [6, 5]
+    assert [row["parent"] for row in rows] == [None, 0] and [row["length"] for row in rows] == [
+        6,
+        5,
+    ]
     assert rows[1]["log_probability"] == pytest.approx(log_p, abs=1e-3)
     assert given(at, "draws")["point"] is None  # nothing was drawn here
 
@@ -160,14 +171,19 @@ def by_hand(mini, ids, count, sampling, edits=()):
 
 
 @pytest.mark.parametrize("temperature", [0.8, 0.0])
-def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_page, mini, temperature):
+def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(
+    run_page, mini, temperature
+):
     sampling = Sampling(temperature, seed=3)
     ids = mini.encode(STORY)
-    at = run_page("generate", text=STORY, written=6, temperature=temperature, seed=3, edits=INDUCTION)
+    at = run_page(
+        "generate", text=STORY, written=6, temperature=temperature, seed=3, edits=INDUCTION
+    )
     new, chances = by_hand(mini, ids, 6, sampling, [INDUCTION])
     plain, _ = by_hand(mini, ids, 6, sampling)
     assert ids_of(at) == new != plain
-    read = mini.trace(ids + new, keep=["final"])  # the unchanged model, at what the changed one wrote
+    # the unchanged model, at what the changed one wrote
+    read = mini.trace(ids + new, keep=["final"])
     rows = [read.logits(len(ids) - 1 + i) for i in range(6)]
     unchanged = [distribution(row, sampling) for row in rows]
     drawn = given(at, "draws")
@@ -186,7 +202,9 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
     assert f"its rank is {int(was.rank[new[-1]]) + 1:,}" in prose(at)
     whole = sum(float(row.double().log_softmax(0)[i]) for row, i in zip(rows, new, strict=True))
     (row,) = given(at, "branches")["rows"]
-    assert row["unchanged_value"] == pytest.approx(whole, abs=1e-3) and row["unchanged"] == fixed(whole, 2)
+    assert row["unchanged_value"] == pytest.approx(whole, abs=1e-3) and row["unchanged"] == fixed(
+        whole, 2
+    )
     branch, frame = (f.value for f in opened(at, "numbers_generate", "numbers_branches").dataframe)
     assert branch["unchanged ln p"][0] == pytest.approx(whole, abs=1e-3)
     assert row["log_probability"] == pytest.approx(branch["ln p"][0]) and branch["ln p"][0] > whole
@@ -196,7 +214,9 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
 
 
 def test_a_change_of_a_later_token_is_left_out_and_said(run_page, mini):
-    at = run_page("generate", text=STORY, token=5, written=4, seed=2, edits="z.4.3@12=zero,z.5.0=zero")
+    at = run_page(
+        "generate", text=STORY, token=5, written=4, seed=2, edits="z.4.3@12=zero,z.5.0=zero"
+    )
     new, _ = by_hand(mini, mini.encode(STORY)[:6], 4, Sampling(seed=2), ["z.5.0=zero"])
     assert ids_of(at) == new
     assert "z.4.3@12=zero" in prose(at)

@@ -141,7 +141,9 @@ def test_what_was_measured_belongs_to_the_changes_and_the_draws():
     at.button(key="generate_time_again").click().run()
     assert len(charts(at)) == 2
     held, _ = at.session_state["generate_measured"]
-    assert [str(edit) for edit in held.base.edits] == ["z.4.3=zero"] and held.sampling.temperature == 0.7
+    assert [str(edit) for edit in held.base.edits] == [
+        "z.4.3=zero"
+    ] and held.sampling.temperature == 0.7
     assert len(charts(put(at, edits=""))) == 1
 
 
@@ -152,7 +154,10 @@ def test_what_was_measured_belongs_to_the_changes_and_the_draws():
     ("query", "operation"),
     [
         ({}, None),
-        ({"surgery": "Swap values", "surgery_at": 10, "surgery_other": 3}, Operation("swap values", 10, 3)),
+        (
+            {"surgery": "Swap values", "surgery_at": 10, "surgery_other": 3},
+            Operation("swap values", 10, 3),
+        ),
         ({"surgery": "Freeze", "surgery_at": 10, "surgery_other": 9}, None),
     ],
     ids=["delete", "swap values", "freeze"],
@@ -207,7 +212,11 @@ def test_what_is_frozen_can_matter_and_what_stands_before_the_replaced_token_rem
     for position in (0, 4):
         at = asking("surgery", written=1, surgery="Freeze", surgery_at=position, surgery_other=9)
         said = paragraph(at, "**Frozen")
-        assert "to no effect" in said and "remembers" not in said and ("itself" in said) == (position == 0)
+        assert (
+            "to no effect" in said
+            and "remembers" not in said
+            and ("itself" in said) == (position == 0)
+        )
 
 
 # ---- loops ----
@@ -218,7 +227,8 @@ def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
     ids, new = wrote(mini, 60)
     greedy, _ = charts(at)[0]["data"]
     assert np.allclose(greedy["y"], share_along(ids + new, len(ids), 3))
-    looks = charts(at)[1]["data"][0]["y"]  # from where each token was written, to what had followed before
+    # from where each token was written, to what had followed before
+    looks = charts(at)[1]["data"][0]["y"]
     read = ids + new[:-1]
     rows = mini.trace(ids + new, keep=[("attn", 5)])["attn", 5][0]
     for place in range(len(ids) - 1, len(read)):
@@ -235,7 +245,9 @@ def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
 
 def test_what_is_drawn_through_filters_is_called_by_them():
     greedy, drawn = charts(asking("loops", top_k="1", top_p="0.5", loop_tokens=30))[0]["data"]
-    assert greedy["name"] == "temperature 0" and drawn["name"] == "temperature 1, top-k 1, top-p 0.5"
+    assert (
+        greedy["name"] == "temperature 0" and drawn["name"] == "temperature 1, top-k 1, top-p 0.5"
+    )
     assert np.array_equal(greedy["y"], drawn["y"])  # of one token the most probable is drawn
 
 
@@ -283,9 +295,13 @@ def test_beams_beside_greedy_and_sampling(mini):
     shown = every_beam(at)
     every = [beam for found in rounds for beam in (*found.kept, *found.dropped)]
     assert np.allclose(shown["ln p"], [beam.log_probability for beam in every], atol=1e-3)
-    assert shown["text"].tolist() == [mini.tokenizer.decode(beam.ids, errors="ignore") for beam in every]
+    assert shown["text"].tolist() == [
+        mini.tokenizer.decode(beam.ids, errors="ignore") for beam in every
+    ]
     for settings in ({"temperature": 0}, {"seed": 2}):
-        ln = sum(np.log(s.model_probability) for s in mini.generate("The cat sat on the", 5, **settings))
+        ln = sum(
+            np.log(s.model_probability) for s in mini.generate("The cat sat on the", 5, **settings)
+        )
         assert fixed(ln, 2) in prose(at)
     assert "seed draws" not in prose(asking("beams"))
 
@@ -316,7 +332,9 @@ def test_beams_of_a_changed_model_are_its_own(mini):
     ends = [note["text"] for note in charts(at)[0]["layout"]["annotations"] if "→" in note["text"]]
     for name, edits in (("unchanged ln p", []), ("ln p", [INDUCTION])):
         after = [mini.trace(ids + new[:i], keep=[], edits=edits).logits(-1) for i in range(3)]
-        sums = np.cumsum([float(row.double().log_softmax(0)[i]) for row, i in zip(after, new, strict=True)])
+        sums = np.cumsum(
+            [float(row.double().log_softmax(0)[i]) for row, i in zip(after, new, strict=True)]
+        )
         assert np.allclose(frame[name], sums, atol=1e-3)
         assert fixed(sums[-1], 2) in ends[0]
     said = {how: text for how, text, *_ in table(at, "beams")}

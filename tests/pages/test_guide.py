@@ -54,7 +54,9 @@ def own_guide(tmp_path, monkeypatch):
 
     def write(page, key):
         step = f'page: {page}\nask: {{kind: token, question: "Which?", key: {key}}}'
-        (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\n```step\n{step}\n```\n")
+        (tmp_path / "mine.md").write_text(
+            f"---\ntitle: Mine\n---\n## One\n\n```step\n{step}\n```\n"
+        )
         monkeypatch.setenv(SETTING, str(tmp_path))
 
     return write
@@ -67,7 +69,9 @@ def test_a_question_comes_before_its_picture_and_the_truth_after_it(mini, number
     at = at_step(number)
     assert not charts(at) and given(at, "chips") is None and given(at, "candidates") is None
     assert filled(step.ask.text, expected.facts) in prose(at) and "This model:" not in prose(at)
-    for hint in (filled(hint, expected.facts | {"truth": expected.shown}) for hint in step.ask.hints):
+    for hint in (
+        filled(hint, expected.facts | {"truth": expected.shown}) for hint in step.ask.hints
+    ):
         assert hint not in prose(at)
         at.button(key="guide_hint").click().run()
         assert hint in prose(at)
@@ -76,7 +80,11 @@ def test_a_question_comes_before_its_picture_and_the_truth_after_it(mini, number
         if step.ask.kind == "choice" and at.radio[0].options[wrong] == expected.shown:
             wrong = 0
         told = prose(answer(at_step(number), step.ask.kind, wrong))
-        assert ":material/close:" in told and f"This model: **{expected.shown}**" in told and "{" not in told
+        assert (
+            ":material/close:" in told
+            and f"This model: **{expected.shown}**" in told
+            and "{" not in told
+        )
         at.button(key=submit(at)).click().run()  # the last hint has filled the box in
         assert ":material/check:" in prose(at)
     else:
@@ -87,7 +95,9 @@ def test_a_question_comes_before_its_picture_and_the_truth_after_it(mini, number
     skipped = at_step(number)
     skipped.button(key="guide_skip").click().run()
     assert given(skipped, "chips") is not None
-    assert f"This model: **{expected.shown}**" in prose(skipped) and "You said" not in prose(skipped)
+    assert f"This model: **{expected.shown}**" in prose(skipped) and "You said" not in prose(
+        skipped
+    )
     assert given(skipped, "guide_look") is None or given(skipped, "guide_look")["look"] == step.look
 
 
@@ -108,7 +118,8 @@ def test_every_step_that_ships_opens_and_shows_what_it_looks_at(name, number):
     assert (step.ask is None) == ("This model: **" not in told)
     assert step.ask is not None or step.text in told  # what is to be done is not done yet
     for sentence in re.split(r"(?<=[.!?:])\s", step.after if step.ask else ""):
-        if "{given_" not in sentence:  # a sentence with a fact that the key does not have would be left out
+        # a sentence with a fact that the key does not have would be left out
+        if "{given_" not in sentence:
             assert all(piece.strip() in told for piece in re.split(r"\{\w+\}", sentence)), sentence
 
 
@@ -154,7 +165,9 @@ def test_a_question_that_cannot_be_asked_says_so_and_the_page_goes_on(own_guide)
 
 
 def test_a_teachers_broken_guide_is_said_and_stops_nobody(tmp_path, monkeypatch):
-    (tmp_path / "broken.md").write_text("---\ntitle: x\n---\n## One\n\n```step\npage: nowhere\n```\n")
+    (tmp_path / "broken.md").write_text(
+        "---\ntitle: x\n---\n## One\n\n```step\npage: nowhere\n```\n"
+    )
     (tmp_path / "none.md").write_bytes(b"\xff\xfe\x00")
     monkeypatch.setenv(SETTING, str(tmp_path))
     at = opened(run_page("overview", text="a b c"), "guide_lessons")
@@ -185,7 +198,9 @@ ASKED = [
 
 def text_in_card(at):
     """The text that the card shows, with ‸ for the blank; None where it shows none."""
-    bodies = [one.proto.body for one in at.get("html") if 'data-testid="asked_text"' in one.proto.body]
+    bodies = [
+        one.proto.body for one in at.get("html") if 'data-testid="asked_text"' in one.proto.body
+    ]
     marked = [re.sub(r'<span class="gv-blank".*?</span>', "‸", body) for body in bodies]
     return html.unescape(re.sub("<.*?>", "", marked[0])) if marked else None
 

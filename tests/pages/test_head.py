@@ -27,7 +27,9 @@ def script(name: str) -> ast.Module:
 
 def called(statement: ast.stmt) -> tuple[str, str]:
     """The name that a statement assigns, and the function that it calls: ("frame", "sheet.start_page")."""
-    if not isinstance(statement, ast.Assign | ast.Expr) or not isinstance(statement.value, ast.Call):
+    if not isinstance(statement, ast.Assign | ast.Expr) or not isinstance(
+        statement.value, ast.Call
+    ):
         return "", ""
     assigned = ""
     if isinstance(statement, ast.Assign):

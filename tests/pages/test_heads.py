@@ -28,7 +28,9 @@ def points(figure):
     return {
         (b, h): (x, y)
         for trace in figure["data"]
-        for (b, h, _), x, y in zip(trace.get("customdata", []), trace["x"], trace["y"], strict=False)
+        for (b, h, _), x, y in zip(
+            trace.get("customdata", []), trace["x"], trace["y"], strict=False
+        )
     }
 
 
@@ -40,7 +42,9 @@ def verdict(at):
     return above
 
 
-@pytest.mark.parametrize("query", [{}, {"block": 4, "head": 3, "across": "here_copies", "up": "here_spread"}])
+@pytest.mark.parametrize(
+    "query", [{}, {"block": 4, "head": 3, "across": "here_copies", "up": "here_spread"}]
+)
 def test_labels_points_and_bars_are_the_measured_roles(run_page, mini, query):
     """Before anything is known in general: the page is this text's."""
     at = run_page("heads", text=TEXT, **query)
@@ -75,7 +79,9 @@ def known(monkeypatch):
     table.insert(1, "head", list(range(8)) * 6)
     table.insert(2, "role", kinds)
     table.insert(3, "share", [np.nan if kind == "mixed" else 0.5 for kind in kinds])
-    job = SimpleNamespace(state="done", active=False, result=General(table, 16, 3072, 42, 10361, None))
+    job = SimpleNamespace(
+        state="done", active=False, result=General(table, 16, 3072, 42, 10361, None)
+    )
     monkeypatch.setattr(heads, "general_job", lambda run: job)
     return table
 
@@ -84,7 +90,9 @@ def test_what_is_known_in_general_stands_beside_this_text(run_page, known):
     at = run_page("heads", text="one two three", block=0, head=1, up="ov_copying")
     here, general, finder, bars = charts(at)
     assert points(finder)[0, 1] == pytest.approx((known["previous"][1], known["ov_copying"][1]))
-    colours = {(b, h): t["marker"]["color"] for t in finder["data"] for b, h, _ in t.get("customdata", [])}
+    colours = {
+        (b, h): t["marker"]["color"] for t in finder["data"] for b, h, _ in t.get("customdata", [])
+    }
     assert len({colours[0, h] for h in range(4)}) == 4 and colours[0, 0] == colours[0, 4]
     assert np.allclose(bars["data"][-1]["x"], [known[name][1] for name in SHARES])
     assert general["data"][0]["text"][0] == [ROLES[kind].label for kind in known["role"][:8]]
@@ -115,13 +123,17 @@ def test_what_a_text_cannot_show_is_greyed_and_a_click_offers_one_that_does(run_
     assert np.flatnonzero(cannot).tolist() == [0, 1, 5]
     at.button(key="heads_offer_0").click().run()
     _, finder, bars = charts(at)
-    assert len(points(finder)) == 48 and "not here" not in "".join(bars["layout"]["yaxis"]["ticktext"])
+    assert len(points(finder)) == 48 and "not here" not in "".join(
+        bars["layout"]["yaxis"]["ticktext"]
+    )
     assert at.query_params["text"] == DEFAULT_TEXT
 
 
 def test_measuring_can_be_stopped_and_go_on(run_page, monkeypatch):
     told = []
-    job = SimpleNamespace(state="working", active=True, progress=(3, 12), seconds_left=41.0, task="general")
+    job = SimpleNamespace(
+        state="working", active=True, progress=(3, 12), seconds_left=41.0, task="general"
+    )
     for name in ("start", "leave", "look"):
         setattr(job, name, lambda *_, name=name: told.append(name))
     monkeypatch.setattr(heads, "general_job", lambda run: job)
@@ -184,7 +196,9 @@ def tried(monkeypatch, known):
         return SimpleNamespace(**made, start=nothing, task=(run, *claim), look=nothing)
 
     monkeypatch.setattr(heads, "trial_job", job)
-    monkeypatch.setattr(heads, "known_trials_of", lambda run, claims: {c[:2]: a_trial(*c) for c in claims})
+    monkeypatch.setattr(
+        heads, "known_trials_of", lambda run, claims: {c[:2]: a_trial(*c) for c in claims}
+    )
 
 
 def trial_rows(at):
@@ -210,14 +224,20 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
     at.session_state["in_code_trial"] = True
     at.number_input(key="head").set_value(1).run()
     assert "**withdrawn**" in verdict(at)
-    assert f"+{a_trial(0, 1, 'previous').own['rise']['zero']:.3f} ± 0.010 nats per token" in verdict(at)
+    assert (
+        f"+{a_trial(0, 1, 'previous').own['rise']['zero']:.3f} ± 0.010 nats per token"
+        in verdict(at)
+    )
     assert "picture = trial(lm, 0, 1, 'previous')" in at.code[-1].value
     hollow = [t for t in charts(at)[2]["data"] if t.get("name") == "previous"]
     assert set(hollow[0]["marker"]["symbol"]) == {"diamond-open"}  # its role has the diamond
     at.selectbox(key="claim").set_value("copies").run()
     assert at.query_params["claim"] == "copies"
-    assert all(part in verdict(at) for part in ("**not decided**", "+0.033 ± 0.010", "+0.233 ± 0.010"))
-    at.number_input(key="head").set_value(2).run()  # the claim was another's; no harm, whatever the reason
+    assert all(
+        part in verdict(at) for part in ("**not decided**", "+0.033 ± 0.010", "+0.233 ± 0.010")
+    )
+    # the claim was another's; no harm, whatever the reason
+    at.number_input(key="head").set_value(2).run()
     assert at.selectbox(key="claim").value is None
     assert "not shown to be needed" in verdict(at) and "withdrawn" not in verdict(at)
     at.number_input(key="head").set_value(3).run()  # no habit
@@ -269,7 +289,10 @@ def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
         assert ("\u0336" in labels[role.block][role.head]["label"]) == (role.kind == "previous")
     said = paragraph(at, "Its label was withdrawn")
     costs = a_trial(4, 3, "previous").own["rise"]
-    for baseline, words in (("zero", "With zero in its place it costs"), ("sample", "with its mean")):
+    for baseline, words in (
+        ("zero", "With zero in its place it costs"),
+        ("sample", "with its mean"),
+    ):
         assert f"{words} +{costs[baseline]:.3f} ± 0.010" in said  # how much the verdict weighs
     assert f"+{costs['zero']:.3f} ± 0.010 nats per token" in labels[4][3]["says"]
 

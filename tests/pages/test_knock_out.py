@@ -22,7 +22,9 @@ def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_pa
     logits = lm.trace(TEXT, keep=[]).logits(position).double()
     token = query.get("target", int(logits.argmax()))
     target = (token, query["against"]) if "against" in query else token
-    found, plain = (knock_out(one, TEXT, target, query.get("null", "zero"), position) for one in (lm, mini))
+    found, plain = (
+        knock_out(one, TEXT, target, query.get("null", "zero"), position) for one in (lm, mini)
+    )
     own = float(logits.softmax(0)[token])
     column = found["probability"]
     by = query.get("measure")
@@ -57,7 +59,9 @@ def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
     assert f"stays {left}." in prose(at)
 
 
-@pytest.mark.parametrize("query", [{"text": TEXT, "edits": "final=zero"}, {"text": "The", "null": "mean"}])
+@pytest.mark.parametrize(
+    "query", [{"text": TEXT, "edits": "final=zero"}, {"text": "The", "null": "mean"}]
+)
 def test_no_part_is_said_to_change_most_where_none_changes_anything(run_page, query):
     said = prose(run_page("knock_out", **query))  # nothing goes on, or a token is its own mean
     assert "none of the 60 parts changes it" in said and "No part changes it as much as" not in said
@@ -68,4 +72,7 @@ def test_no_head_is_said_to_change_most_where_only_feed_forwards_change_anything
     said = words(run_page("knock_out", text=TEXT, edits="attn.*=zero"))
     assert "no single head changes it: it stays" in said and "of single heads" not in said
     shown = words(run_page("knock_out", text=TEXT, edits="attn.*=zero", block=5, head=2))
-    assert "Without block 5 · head 2 the prediction is the same" in shown and "of 60 by size" not in shown
+    assert (
+        "Without block 5 · head 2 the prediction is the same" in shown
+        and "of 60 by size" not in shown
+    )

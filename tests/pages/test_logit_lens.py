@@ -40,7 +40,10 @@ def lens(mini):
     """(R, T, V) float64 log-probabilities: each half block's stream through the model's own norm and head."""
     sites = plain_forward(mini, mini.encode(TEXT))
     halves = ("resid_mid", "resid_post")
-    rows = [sites["embed", None], *(sites[half, b] for b in range(mini.config.n_layers) for half in halves)]
+    rows = [
+        sites["embed", None],
+        *(sites[half, b] for b in range(mini.config.n_layers) for half in halves),
+    ]
     with torch.no_grad():
         logits = mini.model.out_head(mini.model.final_norm(torch.stack(rows)))
     return torch.log_softmax(logits.double(), dim=-1)
@@ -57,7 +60,8 @@ def test_every_cell_is_the_models_own(run_page, mini, lens, measure):
     p = lens.exp()
     top = p.topk(10, dim=-1)
     assert found["ids"].shape == (ROWS, 16, 10) and len(found["tokens"]) == 16
-    assert (found["ids"] == top.indices.numpy()).mean() > 0.999  # two almost equal may change places
+    # two almost equal may change places
+    assert (found["ids"] == top.indices.numpy()).mean() > 0.999
     assert np.allclose(found["probabilities"], top.values, atol=1e-5)
     entropy = -(p * lens).sum(-1) / math.log(2)
     kl = (p[-1] * (lens[-1] - lens)).sum(-1) / math.log(2)
@@ -70,7 +74,9 @@ def test_every_cell_is_the_models_own(run_page, mini, lens, measure):
         assert np.abs(found["numbers"]["·mill has rank"] - ranks.numpy()).max() <= 1
         expected["rank"] = 1 - ranks.log() / math.log(mini.config.vocab_size)
     assert np.allclose(found["color"], expected[measure].clamp(0, 1), atol=1e-3)
-    assert all(found["cells"]["shown"][str(i)] == show(mini, i) for i in np.unique(found["ids"])[::40])
+    assert all(
+        found["cells"]["shown"][str(i)] == show(mini, i) for i in np.unique(found["ids"])[::40]
+    )
 
 
 def test_pieces_of_characters_are_said_to_be_some(run_page, mini):
@@ -100,7 +106,8 @@ def test_the_sentence_and_the_row_that_is_open(run_page, mini, lens):
     assert f"{100 * lens[-1, -1].exp().max():.0f} %" in said
     other = run_page("logit_lens", text=TEXT, token=5, lens_row=2)
     assert (grid(other)["row"], grid(other)["position"]) == (2, 5)
-    assert grid(run_page("logit_lens", text=TEXT, lens_row=13))["row"] == settled - 1  # there is no such row
+    # there is no such row
+    assert grid(run_page("logit_lens", text=TEXT, lens_row=13))["row"] == settled - 1
 
 
 def test_a_cell_beside_the_end(run_page, mini, lens):
@@ -129,8 +136,10 @@ def test_followed_tokens_through_the_depth(run_page, mini, lens):
     at = run_page("logit_lens", text=TEXT)
     own = charts(at)[2]["data"]
     leaders = list(dict.fromkeys(reversed(lens[:, -1].argmax(-1).tolist())))[:3]
-    assert [line["name"] for line in own] == [show(mini, i) for i in leaders]  # that some depth has on top
-    p = lens[:, -1].exp()  # offered by the most that it ever has: also one that loses in the end (ndif#161)
+    # that some depth has on top
+    assert [line["name"] for line in own] == [show(mini, i) for i in leaders]
+    # offered by the most that it ever has: also one that loses in the end (ndif#161)
+    p = lens[:, -1].exp()
     ids = sorted(set(p.topk(10).indices.flatten().tolist()), key=lambda i: -p.amax(0)[i].item())
     options = at.multiselect(key="pinned").options
     assert len(options) == len(ids) and options[:10] == [show(mini, i) for i in ids[:10]]
@@ -144,7 +153,9 @@ def test_what_is_read_unasked_is_quick_and_has_the_selected_token(mini):
             assert [i for part in parts for i in range(*part)] == list(range(count))
             for position in {0, count // 2, count - 1}:
                 some = columns.unasked(config, count, position)
-                assert any(start <= position < stop for start, stop in some) and set(some) <= set(parts)
+                assert any(start <= position < stop for start, stop in some) and set(some) <= set(
+                    parts
+                )
                 assert sum(b - a for a, b in some) * columns.work(config) <= columns.UNASKED
     assert columns.unasked(mini.config, 256, 3) == columns.parts_of(mini.config, 256)
     assert columns.unasked(gpt2, 64, 3) == columns.parts_of(gpt2, 64)
@@ -167,7 +178,8 @@ def test_the_rest_is_read_when_somebody_asks(run_page, mini, lens, monkeypatch):
     ranks = 1 + (lens > lens[..., mill : mill + 1]).sum(-1).numpy()
     assert np.abs(grid(at)["numbers"]["·mill has rank"] - ranks).max() <= 1
     assert grid(put(at, lens_colour="kl"))["cells"]["known"] == [[0, 16]]
-    at = run_page("logit_lens", text=TEXT, token=10)  # another person's page reads what that one looks at
+    # another person's page reads what that one looks at
+    at = run_page("logit_lens", text=TEXT, token=10)
     assert grid(at)["cells"]["known"] == [[8, 12]]
 
 
@@ -184,7 +196,9 @@ def test_in_numbers_has_every_number(run_page, mini, lens):
     assert np.allclose(rows["entropy_bits"], -(p * lens[:, -1]).sum(-1) / math.log(2), atol=1e-3)
     assert rows["kl_bits"].iloc[-1] == 0
     assert np.allclose(rows["probability of ·mill"], p[:, mill], atol=1e-5)
-    assert np.allclose(curves["probability"], p[curves["depth"].tolist(), curves["id"].tolist()], atol=1e-6)
+    assert np.allclose(
+        curves["probability"], p[curves["depth"].tolist(), curves["id"].tolist()], atol=1e-6
+    )
     assert set(p[6].topk(10).indices.tolist()) < set(curves["id"])  # those of the bars as well
 
 

@@ -27,7 +27,9 @@ def expected(mini):
 def test_the_bars_and_the_sentence_are_torchs_cross_entropy(run_page, expected, mini):
     at = run_page("loss", text=TEXT, token=2)
     lines = [shape["y0"] for shape in charts(at)[0]["layout"]["shapes"]]
-    assert lines == pytest.approx([math.log(mini.config.vocab_size), expected.mean().item()], abs=1e-4)
+    assert lines == pytest.approx(
+        [math.log(mini.config.vocab_size), expected.mean().item()], abs=1e-4
+    )
     assert f"**{fixed(expected.mean().item(), 4)} nats**" in prose(at)
     assert f"**{fixed(expected[2].item(), 4)}** nats" in prose(at)
     assert f"**{fixed(expected.mean().item(), 4)}**, the cross-entropy" in prose(at)
@@ -61,7 +63,9 @@ def test_the_slides_and_the_notebook(run_page):
     rows = table(at, "slides")
     assert [row[2] for row in rows] == ["0.2367", "0.2905", "0.1163", "0.1312", "0.2253"]
     for row, printed in zip(rows, SLIDE_LOSSES, strict=True):  # what is another, is said
-        assert row[3] == fixed(printed, 4) or f"{fixed(printed, 4)} where this is {row[3]}" in prose(at)
+        assert row[3] == fixed(
+            printed, 4
+        ) or f"{fixed(printed, 4)} where this is {row[3]}" in prose(at)
     assert rows[0][3] == "1.4411" and "**4.4837**" in prose(at) and "**4.1744**" in prose(at)
 
 

@@ -14,13 +14,19 @@ from tests.pages.conftest import run_page
 from tests.specs import charts, left_by_program, opened, prose, put, words
 
 TEXTS = ["The cat sat on the", "Once upon a time there", "He said to"]
-PAIRS = [("The man took off", "The girl took off"), ("Here the king loved his", "Here the king loved her")]
+PAIRS = [
+    ("The man took off", "The girl took off"),
+    ("Here the king loved his", "Here the king loved her"),
+]
 LINES = {
     "knock_out": (*TEXTS[:2], f"{TEXTS[2]}\t\t·her\t·him", "A text\t\tno token", "word " * 300),
     "why": (*TEXTS[:2], f"{TEXTS[2]}\t\t·her\t·him", "A text\t\tno token", "word " * 300),
     "patching": (*map("\t".join, PAIRS), "no other text", "The man\tThe old man\t·a\t·b"),
 }
-REASONS = (("no token", "tokens; mini reads at most"), ("no other text", "the clean text has 2 tokens"))
+REASONS = (
+    ("no token", "tokens; mini reads at most"),
+    ("no other text", "the clean text has 2 tokens"),
+)
 QUERY = {"knock_out": {"measure": "logit"}, "why": {}, "patching": {"other": "The girl took off"}}
 
 
@@ -40,7 +46,9 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
     lm = mini.edited(edits) if edits else mini
     targets = [None, None, tuple(mini.encode(" her him"))]
     asked = {"edits": edits, "patch_many": site}
-    at = of_set(page, LINES[page], **QUERY[page], **{name: value for name, value in asked.items() if value})
+    at = of_set(
+        page, LINES[page], **QUERY[page], **{name: value for name, value in asked.items() if value}
+    )
     if page == "knock_out":
         table = lm.knock_out(TEXTS, targets)
         column = "effect"
@@ -129,7 +137,10 @@ def test_a_file_is_read_line_by_line(monkeypatch, content, lines):
 
 
 def test_a_file_that_is_not_here_and_nothing_to_average():
-    assert "A link does not carry a file" in run_page("why", text="The man", many="file").warning[-1].value
+    assert (
+        "A link does not carry a file"
+        in run_page("why", text="The man", many="file").warning[-1].value
+    )
     at = of_set("why", ("A\t\tno token",))
     assert "1 left out: " in at.warning[-1].value and "standard error" not in prose(at)
     assert "One text has no standard error" in prose(of_set("why", ("The cat",)))

@@ -30,7 +30,11 @@ def traces() -> list[Trace]:
 def large_tensors(known: set[int]) -> dict[int, int]:
     """Memory of tensors by its address, without the models'."""
     storages = [t.untyped_storage() for t in gc.get_objects() if type(t) is torch.Tensor]
-    return {s.data_ptr(): s.nbytes() for s in storages if s.nbytes() > LARGEST and s.data_ptr() not in known}
+    return {
+        s.data_ptr(): s.nbytes()
+        for s in storages
+        if s.nbytes() > LARGEST and s.data_ptr() not in known
+    }
 
 
 def test_no_session_holds_a_trace(run_page, nothing_stored):

@@ -74,18 +74,23 @@ def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
     assert "`S` `even` → `Seven`" in notice and "`·par` `r` `ots` → `·par` `rots`" not in notice
     assert at.query_params["token"] == "0"  # the token that holds the end of `even`
     at.sidebar.selectbox(key="prompt_model").select("mini").run()
-    assert any("gpt2-untrained cut this text into 3 tokens, mini into 5." in c.value for c in at.caption)
+    assert any(
+        "gpt2-untrained cut this text into 3 tokens, mini into 5." in c.value for c in at.caption
+    )
     at = run_page("tokens", text="Seven parrots. " * 60)
     at.sidebar.selectbox(key="prompt_model").select("gpt2-untrained").run()
     read = at.session_state["gptviz_last_pieces"].raws
     assert any(
-        f"gpt2-untrained reads {len(read)} tokens where mini read 256. What" in c.value for c in at.caption
+        f"gpt2-untrained reads {len(read)} tokens where mini read 256. What" in c.value
+        for c in at.caption
     )
 
 
 def test_bfloat16_is_on_the_screen_and_in_the_code_and_cuts_no_differently(run_page):
     at = put(run_page("tokens", text=TEXT), dtype="bfloat16")
-    assert "13.8 MB in bfloat16" in at.sidebar.caption[0].value and "tokens are the same" not in said(at)
+    assert "13.8 MB in bfloat16" in at.sidebar.caption[
+        0
+    ].value and "tokens are the same" not in said(at)
     assert "gptviz.load('mini', dtype='bfloat16')" in python_of(at)
 
 
@@ -114,7 +119,9 @@ def hub(tmp_path, monkeypatch, empty_hub_cache):
     served.close()
 
 
-def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_that_fails(run_page, hub):
+def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_that_fails(
+    run_page, hub
+):
     hub.status = 503
     at = run_page("tokens", text=TEXT, model="someone/tiny")
     assert not hub.requests
@@ -123,7 +130,9 @@ def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_tha
         button(at, label).click().run()
         models.downloads().last("someone/tiny").wait(30)
         at.run()
-        refused = "answered HTTP 503 for someone/tiny; try again later. What you see is mini." in said(at)
+        refused = (
+            "answered HTTP 503 for someone/tiny; try again later. What you see is mini." in said(at)
+        )
         assert refused == (status == 503)
     assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value and not at.error
     assert "not on this machine" not in said(at)
@@ -165,7 +174,9 @@ NOWHERE = ("/no/such/folder", "x" * 900, "a\0b", "", "~no-such-user/a", "/a/" + 
 def test_a_path_or_a_tokenizer_that_is_none_is_said_to_be_none(run_page, tmp_path, paths, query):
     file = {"model": f"path:{book_file(tmp_path, 8192)}", "n_heads": 3}
     at = run_page("tokens", text=TEXT, **file | query)
-    assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and prompt_of(at) == TEXT
+    assert (
+        len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and prompt_of(at) == TEXT
+    )
 
 
 def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
@@ -173,7 +184,8 @@ def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
     assert "How many attention heads does" in said(at) and "does not divide the 12 here" in said(at)
     heads = at.selectbox(key="model_heads")
     assert heads.options == ["1", "2", "3", "4", "6", "12"]
-    assert heads.value is None and button(at, "Load").disabled  # a guess would be taken for knowledge
+    # a guess would be taken for knowledge
+    assert heads.value is None and button(at, "Load").disabled
     heads.select(3).run()
     button(at, "Load").click().run()
     assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value
@@ -181,11 +193,16 @@ def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
     assert "model.pth', n_heads=3)" in python_of(at)
 
 
-def test_which_gelu_a_file_has_is_shown_where_it_does_not_say_it_and_can_be_chosen(run_page, tmp_path, paths):
+def test_which_gelu_a_file_has_is_shown_where_it_does_not_say_it_and_can_be_chosen(
+    run_page, tmp_path, paths
+):
     folder = makers.save_characters(tmp_path)
     at = run_page("tokens", text="A B", model=f"path:{folder}")
     which = at.sidebar.selectbox(key="model_activation")
-    assert (which.value, which.label) == ("gelu", "GELU (the file does not say which, so this is assumed)")
+    assert (which.value, which.label) == (
+        "gelu",
+        "GELU (the file does not say which, so this is assumed)",
+    )
     which.select("gelu_tanh").run()
     which = at.sidebar.selectbox(key="model_activation")
     assert (which.value, which.label) == ("gelu_tanh", "GELU (the file does not say which)")
@@ -216,7 +233,9 @@ def test_added_tokens_without_a_row_can_be_gone_without(run_page, tmp_path, path
 
     write(tmp_path, change, model=json.loads((tmp_path / "config.json").read_text()))
     at = run_page("tokens", text="a [PAD]<word>", model=f"path:{tmp_path}")
-    assert not at.error and "no row for: '\\[PAD\\]' (330), '\\<word\\>' (331)" in said(at), said(at)
+    assert not at.error and "no row for: '\\[PAD\\]' (330), '\\<word\\>' (331)" in said(at), said(
+        at
+    )
     assert "drop_surplus" not in said(at) and "You see mini." in said(at)
     button(at, "Go on without them").click().run()
     assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value and not at.info
@@ -257,11 +276,16 @@ def test_a_character_model_names_the_character_that_it_does_not_know(run_page, t
     assert prompt_of(at) == "a Ω b"
 
 
-def test_what_a_file_is_comes_with_lines_of_python_and_before_any_question(run_page, tmp_path, paths):
+def test_what_a_file_is_comes_with_lines_of_python_and_before_any_question(
+    run_page, tmp_path, paths
+):
     path = brought.classifier(tmp_path)
     at = run_page("tokens", text=TEXT, model=f"path:{path}")
     (error,) = at.error
-    assert "review_classifier.pth is a classifier of the book." in error.value and "torch" not in error.value
+    assert (
+        "review_classifier.pth is a classifier of the book." in error.value
+        and "torch" not in error.value
+    )
     assert 'del state["out_head.weight"]' in next(code.value for code in at.code)
     assert not at.info and prompt_of(at) == TEXT
 
@@ -269,7 +293,9 @@ def test_what_a_file_is_comes_with_lines_of_python_and_before_any_question(run_p
 def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run_page, monkeypatch):
     monkeypatch.setattr(models.model_cache(), "max_bytes", 100_000_000)
     at = run_page("tokens", text=TEXT, model="gpt2-untrained", dtype="bfloat16")
-    assert "gpt2-untrained needs 326 MB of memory" in said(at) and "GPTVIZ_MODEL_CACHE_MB" in said(at)
+    assert "gpt2-untrained needs 326 MB of memory" in said(at) and "GPTVIZ_MODEL_CACHE_MB" in said(
+        at
+    )
     assert "you see **mini**" in at.sidebar.caption[0].value
 
 
@@ -298,7 +324,9 @@ def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(
     (error,) = at.error
     assert "cannot be loaded" in error.value and prompt_of(at) == TEXT
     assert str(upload.folder) not in error.value and "/" not in error.value.split("torch.save")[0]
-    assert not [record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR]
+    assert not [
+        record for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR
+    ]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +341,9 @@ def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(
         ("tokens", {"text": "Привет", "model": "mini-untrained"}, None),
     ],
 )
-def test_what_the_bundled_model_cannot_do_is_said_where_it_shows(run_page, page, query, says, monkeypatch):
+def test_what_the_bundled_model_cannot_do_is_said_where_it_shows(
+    run_page, page, query, says, monkeypatch
+):
     monkeypatch.setattr(limits, "names_kept_apart", lambda lm: (7, 24))
     at = run_page(page, **query)
     found = [e.value for e in at.caption if "262 English books, nothing else" in e.value]

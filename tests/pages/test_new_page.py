@@ -32,14 +32,20 @@ def page(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(code, "utf-8")
     module = "gptviz.analysis.key_norms"
-    spec = importlib.util.spec_from_file_location(module, tmp_path / "gptviz" / "analysis" / "key_norms.py")
+    spec = importlib.util.spec_from_file_location(
+        module, tmp_path / "gptviz" / "analysis" / "key_norms.py"
+    )
     monkeypatch.setitem(sys.modules, module, importlib.util.module_from_spec(spec))
     spec.loader.exec_module(sys.modules[module])
-    door = Door("Key norms", "straighten", "How long are keys?", "attention", "a query looks at keys.")
+    door = Door(
+        "Key norms", "straighten", "How long are keys?", "attention", "a query looks at keys."
+    )
     monkeypatch.setitem(navigation.PAGES, "key_norms", door)
     script = tmp_path / "pages" / "key_norms.py"
     files = navigation.page_file
-    monkeypatch.setattr(navigation, "page_file", lambda name: script if name == "key_norms" else files(name))
+    monkeypatch.setattr(
+        navigation, "page_file", lambda name: script if name == "key_norms" else files(name)
+    )
     return script
 
 
@@ -49,7 +55,9 @@ def test_two_files_of_sixty_lines_are_a_page(page, mini):
     query = {"text": TEXT, "token": 3, "block": 2, "head": 5, "edits": EDIT}
     at = visit(page, {"numbers_key-norms": True}, **query)
     now, was = (
-        np.concatenate([mini.trace(TEXT, edits=edits)["k", b].norm(dim=-1).numpy() for b in range(6)])
+        np.concatenate(
+            [mini.trace(TEXT, edits=edits)["k", b].norm(dim=-1).numpy() for b in range(6)]
+        )
         for edits in (EDIT.split(","), [])
     )
     (drawn,) = charts(at)

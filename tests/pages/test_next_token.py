@@ -92,10 +92,15 @@ def test_a_full_prompt_says_so_and_stays(run_page, mini):
 def test_write_on_is_generate(run_page, mini):
     query = {"text": TEXT, "temperature": 0.8, "top_k": 50, "token": 6}
     at = run_page("next_token", **query)
-    at.button(key="next_write").click().run()  # it goes to the page Generate, which AppTest does not draw
-    at = run_page("generate", **query, **{name: at.session_state[name] for name in ("written", "seed")})
+    # it goes to the page Generate, which AppTest does not draw
+    at.button(key="next_write").click().run()
+    at = run_page(
+        "generate", **query, **{name: at.session_state[name] for name in ("written", "seed")}
+    )
     expected = mini.generate(mini.encode(TEXT)[:7], 20, 0.8, 50, seed=0)
-    assert [token["id"] for token in given(at, "writing")["tokens"]] == [step.id for step in expected]
+    assert [token["id"] for token in given(at, "writing")["tokens"]] == [
+        step.id for step in expected
+    ]
 
 
 def test_a_piece_of_a_character_cannot_be_appended(run_page, mini):
@@ -141,8 +146,13 @@ def test_the_bars_are_the_distribution_and_of_a_changed_model_the_unchanged_besi
     rows = drawn["rows"]
     rest = drawn["rest"]
     position = query.get("token", len(mini.encode(STORY)) - 1)
-    sampling = Sampling(**{name: query[name] for name in ("temperature", "top_k", "top_p") if name in query})
-    runs = [mini.trace(STORY, keep=["final"], edits=each) for each in (edits.split(",") if edits else [], [])]
+    sampling = Sampling(
+        **{name: query[name] for name in ("temperature", "top_k", "top_p") if name in query}
+    )
+    runs = [
+        mini.trace(STORY, keep=["final"], edits=each)
+        for each in (edits.split(",") if edits else [], [])
+    ]
     now, was = (distribution(run.logits(position), sampling) for run in runs)
     ids = torch.tensor([row["id"] for row in rows])
     assert ids[:count].tolist() == now.order[:count].tolist() and int(was.order[0]) in ids

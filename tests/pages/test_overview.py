@@ -36,11 +36,14 @@ def test_a_first_visitor_sees_the_machine_with_the_models_own_floats(run_page, m
     ("final_norm", "final_norm", "layernorm"), ("out_head", "out_head", "next_token"),
     ("logit.best", "logit", "why"),
 ])  # fmt: skip
-def test_an_address_opens_a_place_with_both_runs_numbers_and_the_page_about_it(run_page, at, kind, page):
+def test_an_address_opens_a_place_with_both_runs_numbers_and_the_page_about_it(
+    run_page, at, kind, page
+):
     found = given(run_page("overview", at=at, edits="z.0.2=zero"), "machine")
     assert (found["kind"], found["more"]["page"]) == (kind, page)
     assert found["path"][0][0] == "" and found["path"][-1][0] == found["at"]
-    assert ("was" in json.dumps(found["level"])) == (kind != "embedding")  # nothing before the change moved
+    # nothing before the change moved
+    assert ("was" in json.dumps(found["level"])) == (kind != "embedding")
     assert len(json.dumps({**found, "way": []})) < 60_000
     columns, *rows = found["table"]
     assert len(rows) > 1 and all(len(row) == len(columns) for row in rows)
@@ -93,7 +96,9 @@ def test_an_empty_prompt_is_a_sentence_and_offers_texts_and_the_way_on():
 def test_a_page_that_takes_apart_offers_what_suits_it(run_page, page):
     """Those of the Overview's prompts that do."""
     at = run_page(page, text="a")
-    offered = [int(b.key.removeprefix("example_")) for b in at.button if str(b.key).startswith("example_")]
+    offered = [
+        int(b.key.removeprefix("example_")) for b in at.button if str(b.key).startswith("example_")
+    ]
     assert 3 <= len(offered) < len(EXAMPLES)
     for number in (offered[0], offered[-1]):
         at.button(key=f"example_{number}").click().run()

@@ -28,9 +28,14 @@ def test_the_maps_are_patching(run_page, mini, site, edits):
     at = run_page("patching", text=TEXT, other=OTHER, patch_site=site, edits=edits)
     places, heads, guessed = charts(at)
     lm = mini.edited(edits) if edits else mini
-    target = lm.trace(OTHER, keep=[]).next_tokens(1)["id"][0], lm.trace(TEXT, keep=[]).next_tokens(1)["id"][0]
+    target = (
+        lm.trace(OTHER, keep=[]).next_tokens(1)["id"][0],
+        lm.trace(TEXT, keep=[]).next_tokens(1)["id"][0],
+    )
     sites = [site, *HEAD_SITES] if site == "resid_pre" else [site]
-    now, was = (patching(one, OTHER, TEXT, target, sites=sites, estimate=True) for one in (lm, mini))
+    now, was = (
+        patching(one, OTHER, TEXT, target, sites=sites, estimate=True) for one in (lm, mini)
+    )
     for axis, column in (("x", "change"), ("y", "estimate")):
         assert np.allclose(guessed["data"][0][axis][: len(now)], now[column], atol=1e-4)
     worst = agreement(now).to_dict("records")
@@ -69,7 +74,9 @@ def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini
     ends = [lm.trace(text, keep=[]).logits(-1)[list(target)].diff() for text in texts]
     assert abs(float(ends[0] - ends[1])) < SHARES_FROM
     grid = np.array(charts(at)[0]["data"][0]["z"])
-    assert np.allclose(grid, changes["own"][:24].reshape(6, 4), atol=1e-4) and np.abs(grid).max() > 0.1
+    assert (
+        np.allclose(grid, changes["own"][:24].reshape(6, 4), atol=1e-4) and np.abs(grid).max() > 0.1
+    )
     coloraxis = charts(at)[0]["layout"]["coloraxis"]
     assert (coloraxis["cmin"], coloraxis["cmax"]) == (-1, 1)
     sentences = prose(at).replace("\n", " ").split(". ")
@@ -99,7 +106,9 @@ def test_the_headline_leaves_out_the_difference_itself(run_page, way):
 
 
 def test_the_switch_lets_the_texts_change_places(run_page, mini):
-    made, turned = (Patch("attn_out", 5, position=3).edit(mini.encode(text)) for text in (OTHER, TEXT))
+    made, turned = (
+        Patch("attn_out", 5, position=3).edit(mini.encode(text)) for text in (OTHER, TEXT)
+    )
     at = run_page("patching", text=TEXT, other=OTHER, edits=f"z.0.1=zero,{made}")
     at.button_group(key="patch_way").set_value("noising").run()
     assert at.query_params["text"] == OTHER and at.query_params["other"] == TEXT
@@ -108,7 +117,9 @@ def test_the_switch_lets_the_texts_change_places(run_page, mini):
 
 def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page, mini):
     made = Patch("resid_pre", 2, position=1).edit(mini.encode(OTHER))
-    plain, changed = (run_page("patching", text=TEXT, other=OTHER, edits=edits) for edits in ("", made))
+    plain, changed = (
+        run_page("patching", text=TEXT, other=OTHER, edits=edits) for edits in ("", made)
+    )
     before, after = (charts(at)[0] for at in (plain, changed))
     assert np.allclose(before["data"][0]["z"], after["data"][0]["z"], atol=1e-6)
     shapes = after["layout"]["shapes"]
@@ -128,7 +139,9 @@ def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini):
     patch = Patch("resid_pre", 2, position=10).edit(mini.encode(pair.other))
     for edits, said in ((str(patch), True), (f"z.3.7=zero,{patch}", False)):
         # of one token twice no map is drawn: those of a changed model take a pass for every patch
-        at = run_page("patching", text=pair.text, other=pair.other, edits=edits, target=5, against=5)
+        at = run_page(
+            "patching", text=pair.text, other=pair.other, edits=edits, target=5, against=5
+        )
         assert (pair.watch in prose(at)) == said, edits
 
 
@@ -171,7 +184,8 @@ def test_where_the_texts_do_not_differ_it_says_so(run_page):
 def test_two_chosen_words_are_measured(run_page, mini):
     at = run_page("patching", text=TEXT, other=OTHER, target=7, against=300, token=2)
     table = patching(mini, OTHER, TEXT, (7, 300), "resid_pre", position=2)
-    change = table["logit"] - table["logit"][0]  # of two words whose ends lie close; before the first change
+    # of two words whose ends lie close; before the first change
+    change = table["logit"] - table["logit"][0]
     assert np.allclose(charts(at)[0]["data"][0]["z"], change.to_numpy().reshape(6, 3), atol=1e-4)
 
 

@@ -18,7 +18,9 @@ def test_only_a_rotation_keeps_the_score(run_page, mini):
     ids = mini.encode(TEXT)
     block = mini.model.trf_blocks[0]
     token = mini.model.tok_emb.weight
-    learned = lesson.scores_along(block, token[ids[9]], token[ids[8]], mini.model.pos_emb.weight, 4, 2, 256)
+    learned = lesson.scores_along(
+        block, token[ids[9]], token[ids[8]], mini.model.pos_emb.weight, 4, 2, 256
+    )
     assert np.allclose(lines["Learned"], learned, atol=1e-5)
     assert np.ptp(lines["RoPE"]) < 1e-6 < abs(lines["RoPE"][0] - lines["None"][0])
     found = {row[0]: [number(cell) for cell in row[1:]] for row in table(at, "schemes")}
@@ -42,11 +44,15 @@ def test_what_the_model_says_with_other_positions(run_page, mini, what, seed):
     edit = f"pos_emb={what}{seed}" if what == "shuffle" else f"pos_emb={what}"
     _, cost = of_passes(at, mini, [], [edit])
     losses = in_numbers(at, "position_losses")
-    assert losses["loss, changed"][5] == pytest.approx(cost, rel=1e-4) and set(losses["edit"]) == {edit}
+    assert losses["loss, changed"][5] == pytest.approx(cost, rel=1e-4) and set(losses["edit"]) == {
+        edit
+    }
 
 
 @pytest.mark.parametrize("edits", ["", "z.2.1=zero"])
-def test_what_goes_elsewhere_and_what_the_previous_token_gets_are_of_the_same_rows(run_page, mini, edits):
+def test_what_goes_elsewhere_and_what_the_previous_token_gets_are_of_the_same_rows(
+    run_page, mini, edits
+):
     """Each by its own definition, over positions 1 on: no share can fall by more than goes elsewhere."""
     at = run_page("positions", text=TEXT, block=4, head=3, **({"edits": edits} if edits else {}))
     lm = mini.edited(edits) if edits else mini

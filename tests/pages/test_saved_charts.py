@@ -23,7 +23,8 @@ def test_a_saved_chart_says_of_what_text_token_and_model_it_is(run_page, name):
     at = run_page(name, text=TEXT, token=4)
     files = saved(at)
     assert files and len(files) == len(at.get("plotly_chart"))
-    assert len({file["stem"] for file in files}) == len(files)  # no two pictures of a page have one name
+    # no two pictures of a page have one name
+    assert len({file["stem"] for file in files}) == len(files)
     for file in files:
         assert file["stem"].startswith("gptviz-") and file["stem"].endswith("-token4")
         assert file["title"]
@@ -37,7 +38,8 @@ def test_the_bars_of_a_weight_say_their_head_and_key_and_a_page_without_a_text_i
     files = saved(run_page("anatomy"))  # a page without a text
     assert files and all(file["title"] and "mini" in " ".join(file["lines"]) for file in files)
     others = saved(run_page("baselines")) + saved(run_page("attention_by_hand"), "gptviz.worksheet")
-    assert len(others) > 3 and not any(file["lines"] for file in others)  # of no model that is chosen
+    # of no model that is chosen
+    assert len(others) > 3 and not any(file["lines"] for file in others)
 
 
 def test_the_picture_of_a_changed_model_says_so(run_page):
@@ -87,16 +89,21 @@ def test_each_side_s_picture_says_its_own_model_text_and_changes(run_page):
 
     left, right, _ = matrices(vs="text", vs_text="the queen and the king")
     assert f"Text: {TEXT}" in left["lines"] and "Text: the queen and the king" in right["lines"]
-    assert "Changed: z.4.3=zero" in right["lines"] and "Selected: ·king (position 4)" in right["lines"]
+    assert (
+        "Changed: z.4.3=zero" in right["lines"] and "Selected: ·king (position 4)" in right["lines"]
+    )
 
     left, right, _ = matrices(vs="edits", vs_edits="mlp_out.2=mean")
-    assert "Changed: mlp_out.2=mean" in right["lines"] and "Changed: z.4.3=zero" not in right["lines"]
+    assert (
+        "Changed: mlp_out.2=mean" in right["lines"] and "Changed: z.4.3=zero" not in right["lines"]
+    )
 
 
 def test_the_pass_with_other_positions_is_saved_as_changed(run_page):
     files = saved(run_page("positions", text=TEXT), "gptviz.matrix")
     own, changed = (
-        [f for f in files if f["stem"].startswith(f"gptviz-positions-{n}")] for n in ("own", "changed")
+        [f for f in files if f["stem"].startswith(f"gptviz-positions-{n}")]
+        for n in ("own", "changed")
     )
     assert len(own) == len(changed) == 1
     for file, says in ((own[0], False), (changed[0], True)):

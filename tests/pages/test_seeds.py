@@ -33,7 +33,9 @@ def test_tokens_has_the_special_words_and_every_words_id(run_page):
 def test_embeddings_has_the_table_after_seed_123_and_the_shapes_of_a_batch(run_page, mini):
     at = opened(run_page("embeddings", text=TEXT), "emb_small")
     rows = table(at, "first table")
-    assert [row[2:] for row in rows[:6]] == [[four(value) for value in row] for row in embedding.PRINTED]
+    assert [row[2:] for row in rows[:6]] == [
+        [four(value) for value in row] for row in embedding.PRINTED
+    ]
     assert rows[6][2:] == rows[3][2:]  # one-hot times the table is the row
     shapes = {row[0]: row[1:] for row in table(at, "batch shapes")}
     own = f"1 × {len(mini.encode(TEXT))} × {mini.config.emb_dim}"
@@ -56,7 +58,9 @@ def test_attention_by_hand_has_the_final_class(run_page):
         assert np.allclose(np.nan_to_num(cells), weights, atol=1e-6)
         assert np.isnan(cells).sum() == 15  # masked, and never 0
     picture = left_by_program(at)["picture"]
-    assert [[four(value) for value in row] for row in picture.output[1].tolist()] == [row[3:] for row in rows]
+    assert [[four(value) for value in row] for row in picture.output[1].tolist()] == [
+        row[3:] for row in rows
+    ]
 
 
 def test_anatomy_has_the_notebooks_count_and_says_what_is_more(run_page):
@@ -101,7 +105,9 @@ def test_residual_stream_draws_the_vanishing_gradient(run_page):
         assert [*drawn] == pytest.approx([*measured[name]])
     rows = table(at, "five layers")
     printed = zip(gradients.PRINTED_WITHOUT, gradients.PRINTED_WITH, strict=True)
-    assert [row[1:] for row in rows] == [[significant(value, 4) for value in pair] for pair in printed]
+    assert [row[1:] for row in rows] == [
+        [significant(value, 4) for value in pair] for pair in printed
+    ]
     assert significant(measured["neither"][0]) in paragraph(at, "Training goes backwards")
     found = left_by_program(at, "in_code_gradients")["picture"]
     assert found.equals(measured)
@@ -119,7 +125,9 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize(("page", "query"), {page: (page, query) for page, query in ASKED.values()}.values())
+@pytest.mark.parametrize(
+    ("page", "query"), {page: (page, query) for page, query in ASKED.values()}.values()
+)
 def test_the_seeds_words_explain_themselves_where_they_stand(run_page, page, query):
     at = run_page(page, **{name: value for name, value in query.items() if value != "open"})
     at = opened(at, *(name for name, value in query.items() if value == "open"))

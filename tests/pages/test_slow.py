@@ -34,7 +34,8 @@ def test_it_waits_for_a_click_and_comes_from_memory_then(
     assert len(charts(run_page(page, **query, **asked, block=1))) == count
     stopped = run_page(page, **query, **dict.fromkeys(asked, "off"))
     assert not charts(stopped) and keys(stopped, button)
-    assert bool(stopped.info) == (page == "knock_out")  # where a map with gaps would mislead, that is said
+    # where a map with gaps would mislead, that is said
+    assert bool(stopped.info) == (page == "knock_out")
 
 
 def test_the_unchanged_map_waits_for_a_click_of_its_own(run_page):

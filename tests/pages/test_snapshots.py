@@ -72,7 +72,8 @@ def _said(element) -> str:
         return f"## {_text(element.value)}"
     if kind in ("markdown", "html", "caption", "info", "warning", "error", "success"):
         return _prose(
-            _text(proto.body).replace("\xa0", " "), "" if kind in ("markdown", "html") else f"({kind}) "
+            _text(proto.body).replace("\xa0", " "),
+            "" if kind in ("markdown", "html") else f"({kind}) ",
         )
     if kind == "plotly_chart":
         return _chart(key, json.loads(proto.spec), proto.alt)
@@ -107,7 +108,9 @@ def _text(markup: str) -> str:
     """Without its tags: a table's cells are told by |."""
     markup = re.sub(r"<style>.*?</style>|<svg.*?</svg>", "", markup, flags=re.DOTALL)
     markup = re.sub(r"</t[hd]>", " | ", markup)
-    return html.unescape(re.sub(r"</?[a-z][^<>]*>", "", re.sub(r"</tr>|<br>|</div>|</p>", "\n", markup)))
+    return html.unescape(
+        re.sub(r"</?[a-z][^<>]*>", "", re.sub(r"</tr>|<br>|</div>|</p>", "\n", markup))
+    )
 
 
 def _chart(key: str, spec: dict, alt: str) -> str:
@@ -117,7 +120,9 @@ def _chart(key: str, spec: dict, alt: str) -> str:
         for axis in sorted(spec["layout"])
         if axis[1:].startswith("axis") and spec["layout"][axis].get("title", {}).get("text")
     ]
-    traces = [f"{trace['type']} {'×'.join(map(str, _drawn(trace).shape))}" for trace in spec["data"]]
+    traces = [
+        f"{trace['type']} {'×'.join(map(str, _drawn(trace).shape))}" for trace in spec["data"]
+    ]
     return f"[{key}] {alt}\n  {'; '.join([', '.join(dict.fromkeys(traces)), *axes])}"
 
 
@@ -131,9 +136,13 @@ def _component(key: str, name: str, data: dict) -> str:
     if name in UNSEEN:
         return ""
     lines = set(data.pop("saved", {}).get("lines", ()))
-    said = [text for text in _leaves(data, str) if " " in text and len(text) < 400 and text not in lines]
+    said = [
+        text for text in _leaves(data, str) if " " in text and len(text) < 400 and text not in lines
+    ]
     kinds = {skeleton(text): text for text in reversed(said)}
-    return "\n".join([f"[{key}]", *(f"  {_text(text)}" for text in [*reversed(kinds.values())][:MOST])])
+    return "\n".join(
+        [f"[{key}]", *(f"  {_text(text)}" for text in [*reversed(kinds.values())][:MOST])]
+    )
 
 
 def _leaves(data, kind) -> Iterator:
@@ -181,7 +190,9 @@ def _near(a: str, b: str, share: bool) -> bool:
     if "." not in a and "e" not in a:
         return share and off <= 1
     parts = [number.partition("e") for number in (a, b)]
-    last = max(10.0 ** (int(power or 0) - len(digits.partition(".")[2])) for digits, _, power in parts)
+    last = max(
+        10.0 ** (int(power or 0) - len(digits.partition(".")[2])) for digits, _, power in parts
+    )
     return off <= max(1.01 * last, NOISE)
 
 
@@ -222,7 +233,9 @@ def check(name: str, plain: list[str], changed: list[str]) -> None:
         FOLDER.mkdir(exist_ok=True)
         file.write_text("\n".join(merged(plain, changed)) + "\n", "utf-8")
     else:
-        assert not wrong, "\n".join([f"{file.name}; if that is meant, write it with {WRITE}=1:", *wrong])
+        assert not wrong, "\n".join(
+            [f"{file.name}; if that is meant, write it with {WRITE}=1:", *wrong]
+        )
 
 
 # ---- the programs ----
@@ -246,7 +259,9 @@ def numbers(found) -> np.ndarray:
         found = vars(found)
     if isinstance(found, dict):
         if "base64" in found:
-            return floats(found["base64"], "u1" if found.get("dtype") == "uint8" else "<f4").astype(float)
+            return floats(found["base64"], "u1" if found.get("dtype") == "uint8" else "<f4").astype(
+                float
+            )
         found = found.values()
     if isinstance(found, Iterable):
         return np.concatenate([np.empty(0), *(numbers(one) for one in found)])
@@ -314,16 +329,22 @@ def run_program(code: str, folder: Path) -> dict:
 ASKED = [("generate", ask) for ask in ("looked", "cache", "surgery", "loops", "beams")]
 
 
-@pytest.mark.parametrize(("name", "ask"), [*((name, "") for name in PAGES if name != CLASS), *ASKED])
+@pytest.mark.parametrize(
+    ("name", "ask"), [*((name, "") for name in PAGES if name != CLASS), *ASKED]
+)
 def test_what_stands_on_the_page_and_its_programs(name, ask, tmp_path):
     query = {"ask": ask, "written": 4} if ask else {}
-    plain, changed = (open_all(run_page(name, **query, **edits)) for edits in ({}, {"edits": CHANGE}))
+    plain, changed = (
+        open_all(run_page(name, **query, **edits)) for edits in ({}, {"edits": CHANGE})
+    )
     ran: dict[str, dict] = {}
     for at in (plain, changed):
         assert {"In numbers", "In code"} <= {box.label.partition(":")[0] for box in at.expander}
         for box in at.expander:
             if box.label.startswith(("In numbers", "In code")):
-                assert len(box.code if box.label.startswith("In code") else box.dataframe), box.label
+                assert len(box.code if box.label.startswith("In code") else box.dataframe), (
+                    box.label
+                )
         for code in programs(at):
             found = ran[code] = ran.get(code) or run_program(code, tmp_path)
             for picture in {"picture", "unchanged"} & found.keys():

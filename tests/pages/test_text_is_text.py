@@ -62,7 +62,9 @@ def bait_model(**sizes: int) -> LanguageModel:
     for word in (BAIT.encode(), TICKED.encode()):
         for end in range(2, len(word) + 1):
             ranks.setdefault(word[:end], len(ranks))
-    tokenizer = tiktoken.Encoding(BAIT, pat_str=r"\S[\S\s]*", mergeable_ranks=ranks, special_tokens={})
+    tokenizer = tiktoken.Encoding(
+        BAIT, pat_str=r"\S[\S\s]*", mergeable_ranks=ranks, special_tokens={}
+    )
     lm = random_lm(vocab_size=len(ranks), **sizes)
     return LanguageModel(lm.model, tokenizer, lm.config, BAIT)
 
@@ -101,7 +103,9 @@ def test_no_answer_of_a_key_brings_anything_to_life(baiting):
 
 def bait_in_config(folder):
     """A folder a field of config.json, each with the bait in that."""
-    makers.save_hf(makers.hf_model(vocab_size=500, n_embd=12, n_head=3, n_layer=1), folder / "whole")
+    makers.save_hf(
+        makers.hf_model(vocab_size=500, n_embd=12, n_head=3, n_layer=1), folder / "whole"
+    )
     config = json.loads((folder / "whole" / "config.json").read_text())
     for name in config:
         made = folder / f"{name}{HOST}"
@@ -133,7 +137,11 @@ FIELDS = [
 
 def guide_of(**fields):
     """A guide's file with one step, whose fields are these."""
-    of = {name: "plain" for name in FIELDS} | {"page": "overview", "kind": "choice", "key": "row_again"}
+    of = {name: "plain" for name in FIELDS} | {
+        "page": "overview",
+        "kind": "choice",
+        "key": "row_again",
+    }
     of |= {"place": "The cat", "until": "The cat", **fields}
     head = {name: of[name] for name in guide.HEAD if name in of}
     ask = {name: of[name] for name in ("kind", "question", "key")}
@@ -174,7 +182,9 @@ def test_a_guide_brings_nothing_to_life(text, monkeypatch, tmp_path):
     if is_read(text):  # else its warning is all that there is
         answered += [{("mine", 0): "plain"}, {("mine", 0): None}]
     for answers in answered:
-        at = run_page("overview", {ANSWERS: answers, "guide_hints": {("mine", 0): 2}}, guide="mine", step=1)
+        at = run_page(
+            "overview", {ANSWERS: answers, "guide_hints": {("mine", 0): 2}}, guide="mine", step=1
+        )
         found += live(at)
     at = run_page("class")
     at.selectbox(key="class_guide").set_value("mine")

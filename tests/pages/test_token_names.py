@@ -16,7 +16,9 @@ from tests.pages.test_any_model import use
 TEXT = "a 🙂 b 你 a 🙂"
 BROKEN = "\ufffd"
 ASKED = {
-    "generate": [{"ask": ask, "written": 4} for ask in ("looked", "cache", "surgery", "loops", "beams")],
+    "generate": [
+        {"ask": ask, "written": 4} for ask in ("looked", "cache", "surgery", "loops", "beams")
+    ],
     "compare": [{"vs": "text", "vs_text": "b 🙂"}, {"vs": "edits", "vs_edits": "z.0.1=zero"}],
     "patching": [{"other": "a 🙂 b 好 a 🙂"}],
 }
@@ -37,10 +39,14 @@ def lm():
 def test_a_piece_of_a_character_has_one_name_on_every_page(run_page, monkeypatch, lm, name):
     use(lm, "random", monkeypatch)
     tokens = lm.tokens(lm.encode(TEXT))
-    assert any(token_text(token.raw).startswith("\\x") for token in tokens)  # the text has such pieces
+    # the text has such pieces
+    assert any(token_text(token.raw).startswith("\\x") for token in tokens)
     every = {
         "",
-        *(show_token(lm.tokenizer.decode_single_token_bytes(i)) for i in range(lm.tokenizer.n_vocab)),
+        *(
+            show_token(lm.tokenizer.decode_single_token_bytes(i))
+            for i in range(lm.tokenizer.n_vocab)
+        ),
     }
     for asked in [{}, *ASKED.get(name, [])]:
         at = open_all(run_page(name, text=TEXT, **asked))
@@ -53,14 +59,18 @@ def test_a_piece_of_a_character_has_one_name_on_every_page(run_page, monkeypatch
         if name != "tokens":  # which tells what becomes of such bytes elsewhere
             drawn = [json.dumps(json.loads(one.proto.json)) for one in at.get("bidi_component")]
             drawn += [one.proto.spec for one in at.get("plotly_chart")]
-            drawn += [one.proto.body for kind in ("markdown", "html", "caption") for one in at.get(kind)]
+            drawn += [
+                one.proto.body for kind in ("markdown", "html", "caption") for one in at.get(kind)
+            ]
             assert not [text for text in drawn if BROKEN in text or "\\ufffd" in text]
 
 
 def test_in_python_too(lm):
     ids = lm.encode(TEXT)
     trace = lm.trace(ids)
-    assert [token.text for token in trace.tokens] == [token_text(token.raw) for token in trace.tokens]
+    assert [token.text for token in trace.tokens] == [
+        token_text(token.raw) for token in trace.tokens
+    ]
     assert "".join(token.text for token in lm.trace("a b 7").tokens) == "a b 7"
     assert trace.norms()["token"].tolist()[: len(ids)] == [token.shown for token in trace.tokens]
     every = trace.next_tokens(k=lm.config.vocab_size)["token"]

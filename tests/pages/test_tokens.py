@@ -39,7 +39,9 @@ def test_the_selected_token_is_explained(run_page):
     """`The` at position 0 and `·the` later: each with its own merges."""
     position = encode(MINI, "The rabbit and the hat").index(encode(MINI, " the")[0])
     at = run_page("tokens", text="The rabbit and the hat", token=position)
-    (piece,) = [piece for piece in show_work(MINI, "The rabbit and the hat") if piece.text == " the"]
+    (piece,) = [
+        piece for piece in show_work(MINI, "The rabbit and the hat") if piece.text == " the"
+    ]
     ranks = ", ".join(str(merge.rank) for merge in piece.merges)
     assert f"{len(piece.merges)} merges, at rank {ranks}." in prose(at)
 

@@ -89,7 +89,9 @@ def progress(at):
 
 def shown(at):
     """What the model of the snapshot on the screen wrote."""
-    (said,) = [e.proto.body for e in at.get("html") if 'data-testid="training-sample"' in e.proto.body]
+    (said,) = [
+        e.proto.body for e in at.get("html") if 'data-testid="training-sample"' in e.proto.body
+    ]
     return html.unescape(said.split("<b>")[1].split("</b>")[0])
 
 
@@ -109,7 +111,9 @@ def test_what_it_draws_is_what_the_run_measured(queued):
     run = the_run(queue)
     assert run.config == CONFIG
     curves = charts(at)[0]
-    lines = {trace["name"]: trace for trace in curves["data"] if trace.get("showlegend") is not False}
+    lines = {
+        trace["name"]: trace for trace in curves["data"] if trace.get("showlegend") is not False
+    }
     assert list(lines["validation"]["x"]) == [0, 20, 40]
     assert lines["validation"]["y"] == pytest.approx([m.validation for m in run.measures])
     assert lines["training"]["y"][0] is None  # before the first step there is none
@@ -117,7 +121,9 @@ def test_what_it_draws_is_what_the_run_measured(queued):
     for name, best in (("induction", "best_induction"), ("previous-token", "best_previous")):
         expected = [getattr(m, best)[0] for m in run.measures]
         assert lines[f"best {name} head"]["y"] == pytest.approx(expected)
-    levels = sorted(shape["y0"] for shape in curves["layout"]["shapes"] if shape["y0"] == shape["y1"])
+    levels = sorted(
+        shape["y0"] for shape in curves["layout"]["shapes"] if shape["y0"] == shape["y1"]
+    )
     assert levels == pytest.approx(sorted([run.task.ln_v, run.task.bigram, run.task.floor]))
     assert "step 40 of 40" in progress(at)
     opened(at, *(f"numbers_training_{name}" for name in ("curve", "heads", "levels")))
@@ -132,18 +138,25 @@ def test_the_slider_goes_through_the_snapshots(queued):
     queue = queued()
     at = started()
     run = the_run(queue)
-    assert at.select_slider(key="training_slider").value == "newest" and shown(at) == run.measures[2].sample
+    assert (
+        at.select_slider(key="training_slider").value == "newest"
+        and shown(at) == run.measures[2].sample
+    )
     at.button(key="training_start").click().run()  # the same choices are not trained twice
     at.select_slider(key="training_slider").set_value(20).run()
     assert at.session_state["training_step"] == 20 and len(queue._all) == 1
     assert shown(at) == run.measures[1].sample
-    marks = {shape["x0"] for shape in charts(at)[0]["layout"]["shapes"] if shape["x0"] == shape["x1"]}
+    marks = {
+        shape["x0"] for shape in charts(at)[0]["layout"]["shapes"] if shape["x0"] == shape["x1"]
+    }
     assert marks == {20}
     _, block, head = run.measures[1].best_induction
     assert at.subheader[0].value == f"Block {block}, head {head}"
 
 
-def test_what_nobody_touched_follows_the_last_snapshot_and_what_was_touched_stays(queued, monkeypatch):
+def test_what_nobody_touched_follows_the_last_snapshot_and_what_was_touched_stays(
+    queued, monkeypatch
+):
     """A browser that has not yet drawn the newest says what it drew before, with each of its looks."""
     queue = queued()
     with monkeypatch.context() as until_step_20:
@@ -182,7 +195,9 @@ def test_a_fork_goes_on_with_a_head_off_beside_its_origin(queued):
     assert fork.run.config.muted == ((0, 0),) and fork.run.origin.step == 20
     shows = [at.session_state[name] for name in ("training_run", "training_beside")]
     assert shows == [fork.number, next(iter(queue._all))]
-    names = [trace["name"] for trace in charts(at)[0]["data"] if trace.get("showlegend") is not False]
+    names = [
+        trace["name"] for trace in charts(at)[0]["data"] if trace.get("showlegend") is not False
+    ]
     assert len(names) == 5 and sum(name.startswith("dashed: run 1") for name in names) == 1
     assert [m.step for m in fork.run.measures] == [0, 20, 40]
     assert fork.run.measures[0] == first.measures[0]
@@ -245,9 +260,13 @@ def test_the_head_that_the_story_names_can_be_tested_and_the_test_is_told(queued
     assert len(queue._all) == 2
     origin, fork = queue._all.values()
     assert fork.run.config.muted == ((0, 1),) and fork.run.origin.step == 20
-    assert fork.run.config.steps == run.config.steps and at.session_state["training_run"] == fork.number
+    assert (
+        fork.run.config.steps == run.config.steps
+        and at.session_state["training_run"] == fork.number
+    )
     assert [m.off for m in fork.run.measures] == [(), ((0, 1),), ((0, 1),)]
-    for number in (fork.number, origin.number):  # on the fork's page, and on that of the run it came from
+    # on the fork's page, and on that of the run it came from
+    for number in (fork.number, origin.number):
         with_scores(fork.run, low, low, low)
         put(at, training_run=number)
         (said,) = tests()
@@ -256,12 +275,18 @@ def test_the_head_that_the_story_names_can_be_tested_and_the_test_is_told(queued
         with_scores(fork.run, low, low, born)
         at.run()
         (said,) = tests()
-        assert "block 1, head 0, 0.61 at step 40" in said and "same step" in said and "not shown" in said
+        assert (
+            "block 1, head 0, 0.61 at step 40" in said
+            and "same step" in said
+            and "not shown" in said
+        )
     assert not keys(at, "training_test")
     # a head that is off is no induction head, however it looks
     with_scores(fork.run, low, ((0.05, 0.99), (0.05, 0.04)), ((0.05, 0.99), (0.05, 0.04)))
     at.run()
-    assert fork.run.measures[2].best_induction == (0.05, 1, 0) and "no induction head by" in tests()[0]
+    assert (
+        fork.run.measures[2].best_induction == (0.05, 1, 0) and "no induction head by" in tests()[0]
+    )
 
 
 def test_a_killed_worker_and_a_queue_are_sentences(queued):
@@ -277,7 +302,8 @@ def test_a_killed_worker_and_a_queue_are_sentences(queued):
     assert not queue.queue._waiting and "Stopped" in progress(at)
     at.button(key="training_remove").click().run()
     assert len(queue._all) == 1
-    assert at.button(key="training_stop").click().run().button(key="training_stop").disabled  # it was heard
+    # it was heard
+    assert at.button(key="training_stop").click().run().button(key="training_stop").disabled
 
 
 def test_a_text_that_will_not_do_and_a_run_that_is_gone_are_sentences(queued):

@@ -51,8 +51,11 @@ ODD = {
 @pytest.mark.parametrize("case", ODD)
 @pytest.mark.parametrize("name", [name for name in PAGES if name != CLASS])
 def test_a_caption_is_true_of_its_table(run_page, monkeypatch, name, case):
-    use(random_lm(linear_bias=False), "without biases", monkeypatch)  # so that all shares stand in the table
-    for caption, table in said_of_tables(run_page(name, base_steps=50, base_measure="off", **ODD[case])):
+    # so that all shares stand in the table
+    use(random_lm(linear_bias=False), "without biases", monkeypatch)
+    for caption, table in said_of_tables(
+        run_page(name, base_steps=50, base_measure="off", **ODD[case])
+    ):
         check(caption, table)
 
 
@@ -84,7 +87,9 @@ def test_no_role_has_more_tokens_than_a_text_may_have():
         assert re.findall(r"\d+", role.does) == re.findall(r"up to (\d+)", role.does), role.does
 
 
-def test_a_head_rests_on_the_first_token_only_where_its_value_and_the_answer_say_so(run_page, monkeypatch):
+def test_a_head_rests_on_the_first_token_only_where_its_value_and_the_answer_say_so(
+    run_page, monkeypatch
+):
     lm = random_lm(seed=4)
     use(lm, "looks at the first", monkeypatch)
     found = set()
@@ -118,7 +123,9 @@ def test_a_head_that_hands_on_nothing_rests(run_page, monkeypatch):
 
 # ---- the two themes ----
 
-ONLY_ONE_THEME = re.compile(r"\b(dark|darker|bright|brighter|pale|paler|white|black)\b", re.IGNORECASE)
+ONLY_ONE_THEME = re.compile(
+    r"\b(dark|darker|bright|brighter|pale|paler|white|black)\b", re.IGNORECASE
+)
 
 
 def plain(text: str) -> str:

@@ -61,13 +61,19 @@ def test_what_is_drawn_is_attribution(run_page, mini, query):
     head = query.get("head", strongest[1])
     found = source_tokens(trace, mini.model, target, against, position)[block, :, : position + 1]
     chips = given(at, "chips")["shares"]
-    assert [chip["share"] for chip in chips[: position + 1]] == pytest.approx(found[head].tolist(), abs=1e-6)
+    assert [chip["share"] for chip in chips[: position + 1]] == pytest.approx(
+        found[head].tolist(), abs=1e-6
+    )
     assert chips[position + 1 :] == [None] * (len(trace) - position - 1)
 
 
 def test_the_story_of_mill_against_town_is_said_in_one_sentence(run_page):
     at = run_page("why", text=DEFAULT_TEXT, against=TOWN)
-    assert sum_on_screen(at) == (63, pytest.approx(8.9311, abs=1e-4), pytest.approx(8.9311, abs=1e-4))
+    assert sum_on_screen(at) == (
+        63,
+        pytest.approx(8.9311, abs=1e-4),
+        pytest.approx(8.9311, abs=1e-4),
+    )
     sentence = paragraph(at, "**8.93** above that of `·town`: the largest shares are 5.17 from the")
     assert "(4.16 of it read from `·mill`, position 7)" in sentence and sentence.count(". ") == 0
 
@@ -99,7 +105,8 @@ def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini, 
     drawn = in_numbers(at, "muting")
     assert np.allclose(drawn["logit"], table["logit"], atol=2e-5)
     assert np.allclose(drawn["takes away"], total.ravel(), atol=2e-5)
-    attentions = drawn[drawn["kind"] == "attention"]["direct"]  # all heads of a block, and their bias
+    # all heads of a block, and their bias
+    attentions = drawn[drawn["kind"] == "attention"]["direct"]
     assert np.allclose(attentions, direct[:, :9].sum(axis=1), atol=1e-6)
     monkeypatch.setattr(Queue, "start", lambda *_: pytest.fail("it is worked out again"))
     run_page("why", text=TEXT, against=300, mute="on", block=1, head=1)
@@ -109,7 +116,9 @@ def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini, 
 def test_a_long_texts_attention_is_not_kept_and_yet_known(run_page, mini, monkeypatch, edits):
     text = TEXT + " one two three"  # a text whose attention nobody has kept
     monkeypatch.setattr(engine_sites, "SMALL", 0)
-    sources = charts(run_page("why", text=text, block=3, token=8, target=12, edits=edits, shown="changed"))[2]
+    sources = charts(
+        run_page("why", text=text, block=3, token=8, target=12, edits=edits, shown="changed")
+    )[2]
     trace = mini.trace(text, edits=[edits] if edits else [])
     found = source_tokens(trace, mini.model, 12, None, 8)[3]
     assert np.allclose(sources["data"][0]["z"], found[:, :9], atol=1e-6)
@@ -140,7 +149,8 @@ def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     assert total == pytest.approx(new["contribution"].sum()) and abs(total - own) < 1e-4
     bars, grid, sources = (chart["data"] for chart in charts(at)[:3])
     before = logit(plain, MILL)
-    assert bars[1]["x"][-1] == pytest.approx(before, abs=1e-4)  # the ghosts: each begins with its bar
+    # the ghosts: each begins with its bar
+    assert bars[1]["x"][-1] == pytest.approx(before, abs=1e-4)
     assert sum(bars[1]["x"][:-1]) == pytest.approx(before, abs=1e-4)
     assert np.array_equal(bars[1]["base"], bars[0]["base"])
     shares = dict(zip(np.round(bars[0]["x"][:12], 6), bars[1]["x"], strict=False))
@@ -187,7 +197,11 @@ def test_paths_are_those_that_are_found(run_page, mini):
     above = found.above(0.005)
     values = np.array(charts(at)[-1]["data"][0]["customdata"])[:, 0]
     assert values.sum() == pytest.approx(drawn["logits"].sum(), abs=1e-3)
-    assert len(drawn) == 32 and f"32 largest of {len(above)} edges" in prose(at) and "8.93" in prose(at)
+    assert (
+        len(drawn) == 32
+        and f"32 largest of {len(above)} edges" in prose(at)
+        and "8.93" in prose(at)
+    )
 
 
 def test_the_thresholds_stand_in_the_address(run_page, mini):
@@ -197,7 +211,9 @@ def test_the_thresholds_stand_in_the_address(run_page, mini):
     assert (at.slider(key="paths_from").value, at.slider(key="flow_from").value) == (5, 10)
     of_paths, _, shown = (chart["data"][0] for chart in charts(at)[-3:])
     found = paths(mini, trace, MILL, None, 9).above(0.05)
-    assert np.array(of_paths["customdata"])[:, 0].sum() == pytest.approx(found["logits"].sum(), abs=1e-3)
+    assert np.array(of_paths["customdata"])[:, 0].sum() == pytest.approx(
+        found["logits"].sum(), abs=1e-3
+    )
     assert np.allclose(np.flip(shown["z"], 0), token_flow(mini, trace, 9)[0], atol=1e-4)
     for scaled in (True, False):
         graph = contribution_graph(mini, trace, 9, 0.1, scaled).edges
@@ -210,7 +226,9 @@ def test_rollout_is_drawn_instead(run_page, mini):
     at = with_panels(run_page, "flow", text=DEFAULT_TEXT, flow_way="Attention rollout")
     shown = np.flip(charts(at)[-1]["data"][0]["z"], 0)
     assert np.allclose(shown, rollout(mini, mini.trace(DEFAULT_TEXT)), atol=1e-5)
-    assert f"{100 * shown[0, -1]:.1f} %" in prose(at) and "flow_from" not in [s.key for s in at.slider]
+    assert f"{100 * shown[0, -1]:.1f} %" in prose(at) and "flow_from" not in [
+        s.key for s in at.slider
+    ]
 
 
 @pytest.mark.parametrize("text", ["A", "once upon a time there was " * 60])
@@ -220,5 +238,7 @@ def test_panels_of_any_text(run_page, text):
 
 
 def test_of_equal_weights_none_is_where_a_head_looked_most(run_page):
-    said = prose(run_page("why", text=" the" * 30, block=5, head=0, edits="pos_emb=zero,mlp_out.1=mean"))
+    said = prose(
+        run_page("why", text=" the" * 30, block=5, head=0, edits="pos_emb=zero,mlp_out.1=mean")
+    )
     assert "where a head looks is not what it takes there" not in said

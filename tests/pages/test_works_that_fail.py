@@ -43,7 +43,10 @@ class Killed(Exception):
 
 def asks_for_a_work(module: Path) -> bool:
     source = module.read_text("utf-8")
-    return re.search(r"\b(worked|all_worked|several|read_sample|jobs\.ask|not_done)\(", source) is not None
+    return (
+        re.search(r"\b(worked|all_worked|several|read_sample|jobs\.ask|not_done)\(", source)
+        is not None
+    )
 
 
 def test_every_module_that_asks_for_a_work_is_tried_here():
@@ -65,12 +68,16 @@ def sentences(at):
 
 
 @pytest.mark.parametrize("module", CALLERS)
-def test_a_full_line_is_a_sentence_on_every_page_and_can_be_tried_again(run_page, module, mini, monkeypatch):
+def test_a_full_line_is_a_sentence_on_every_page_and_can_be_tried_again(
+    run_page, module, mini, monkeypatch
+):
     page, query, buttons = CALLERS[module]
     monkeypatch.setattr(slow, "UNASKED", 10**15)  # nothing waits for a click
-    monkeypatch.setattr(columns, "UNASKED", 4 * columns.work(mini.config))  # but the lens's other columns
+    # but the lens's other columns
+    monkeypatch.setattr(columns, "UNASKED", 4 * columns.work(mini.config))
     monkeypatch.setattr(Queue, "start", START)  # of what is measured of heads, too
-    monkeypatch.setattr(sample_means, "_known", type(sample_means._known)())  # nobody has read the sample yet
+    # nobody has read the sample yet
+    monkeypatch.setattr(sample_means, "_known", type(sample_means._known)())
     queue = jobs.queue()
     queue.most_waiting = 0
     at = failing_page(run_page, page, query, buttons)

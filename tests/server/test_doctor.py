@@ -45,7 +45,8 @@ def test_wrong_settings_are_a_sentence_each(monkeypatch, capsys, tmp_path):
     given = {
         "TRACE_CACHE_MB": "lots",
         "READS_AT_ONCE": "0",
-        "READ_SECONDS": "99999999999",  # more than a process's alarm can be set to: each read would fail
+        # more than a process's alarm can be set to: each read would fail
+        "READ_SECONDS": "99999999999",
         "LOG": "yes",
         "METRIX": "1",
         "DEVICE": "abacus",
@@ -68,5 +69,7 @@ def test_every_setting_is_known_and_told():
     sources = [*(ROOT / "gptviz").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
     code = "".join(path.read_text("utf-8") for path in sources)
     named = {name for name in re.findall(r'"(GPTVIZ_[A-Z_]+)"', code)}
-    told = set(re.findall(r"^\| `(GPTVIZ_[A-Z_]+)", (ROOT / "docs/models.md").read_text("utf-8"), re.M))
+    told = set(
+        re.findall(r"^\| `(GPTVIZ_[A-Z_]+)", (ROOT / "docs/models.md").read_text("utf-8"), re.M)
+    )
     assert named == set(settings.SETTINGS) == told

@@ -55,12 +55,16 @@ def test_every_line_is_one_event_without_a_visitors_text(lines, capsys):
     thread.start()
     thread.join()
     access = '%s - "%s %s HTTP/%s" %d'
-    logging.getLogger("uvicorn.access").info(access, "1.2.3.4:5", "GET", f"/why?text={SECRET}", "1.1", 200)
+    logging.getLogger("uvicorn.access").info(
+        access, "1.2.3.4:5", "GET", f"/why?text={SECRET}", "1.1", 200
+    )
     log.log("run", page="why", seconds=0.12345)
     found = lines()
     assert len(found) == 6 and SECRET not in " ".join([*found, *capsys.readouterr()])
     for line in found[:4]:
-        assert line.count("KeyError <") == line.count("after ValueError <") == 1 and "refuse" in line
+        assert (
+            line.count("KeyError <") == line.count("after ValueError <") == 1 and "refuse" in line
+        )
     assert found[4] == '1.2.3.4:5 - "GET /why?… HTTP/1.1" 200'
     assert found[5] == "event=run page=why seconds=0.123"
     assert log.errors - before == 2

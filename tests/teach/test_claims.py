@@ -44,7 +44,9 @@ def test_everything_that_can_be_claimed_holds_with_other_threads_and_kernels(min
     """Said of 200 tokens: what is added up in another order differs most in a long text."""
     text = "Seven green parrots sang behind the old mill. " * 20
     threads = torch.get_num_threads()
-    link = claim(mini.edited("z.4.3=zero"), text[:900], *NUMBERS, ("head_with", ARGUMENTS["head_with"]))
+    link = claim(
+        mini.edited("z.4.3=zero"), text[:900], *NUMBERS, ("head_with", ARGUMENTS["head_with"])
+    )
     try:
         for count, kernels in ((1, "on"), (3, "on"), (threads, "off")):
             torch.set_num_threads(count)
@@ -122,11 +124,15 @@ def test_another_model_and_what_nobody_may_ask_are_refused(lm, mini):
 )
 def test_a_link_alone_opens_no_file_and_fetches_no_repository(mini, tmp_path, monkeypatch, named):
     asked = []
-    monkeypatch.setattr(claims, "load", lambda name, **options: asked.append((name, options)) or mini)
+    monkeypatch.setattr(
+        claims, "load", lambda name, **options: asked.append((name, options)) or mini
+    )
     given = {name: value.format(folder=tmp_path) for name, value in named.items()}
     link = linked(parts(claim(mini, TEXT, "next_word")) | given)
     if "model" in given:
-        with pytest.raises(ClaimError, match=r"no model of the catalogue.*verify LINK --model MODEL"):
+        with pytest.raises(
+            ClaimError, match=r"no model of the catalogue.*verify LINK --model MODEL"
+        ):
             verify(link)
         assert not asked
         assert all(one.holds for one in verify(link, mini))

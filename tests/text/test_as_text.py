@@ -25,7 +25,12 @@ def test_what_is_read_is_the_text_itself(text):
     """But for line breaks, blanks around them, and the joiner before an address, which nobody sees."""
     tokens = MarkdownIt("commonmark").parse(f"It says {escaped(text)}.")
     assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
-    assert {token.type for token in tokens[1].children} <= {"text", "text_special", "hardbreak", "softbreak"}
+    assert {token.type for token in tokens[1].children} <= {
+        "text",
+        "text_special",
+        "hardbreak",
+        "softbreak",
+    }
     read = "".join(token.content for token in tokens[1].children).replace(JOINER, "")
     assert "".join(read.split()) == "".join(f"It says {text}.".split())
 

@@ -15,7 +15,9 @@ def test_the_nearest_name_is_asked_for_and_none_where_none_is_near():
     assert did_you_mean("atn", names) == " (did you mean attn?)"
     assert did_you_mean("Next token", names) == " (did you mean next_token?)"
     assert did_you_mean("GPT2 medium", names) == " (did you mean gpt2-medium?)"
-    assert [did_you_mean(given, names) for given in ("something", "", None, 3, "attn " * 50)] == [""] * 5
+    assert [did_you_mean(given, names) for given in ("something", "", None, 3, "attn " * 50)] == [
+        ""
+    ] * 5
 
 
 WRONG = [

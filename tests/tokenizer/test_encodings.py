@@ -13,7 +13,14 @@ import tiktoken
 import tiktoken_ext.openai_public as openai_public
 from hypothesis import given, settings, strategies as st
 
-from gptviz.tokenizer import download, encode, encodings as tokenizer, get_encoding, token_bytes, well_formed
+from gptviz.tokenizer import (
+    download,
+    encode,
+    encodings as tokenizer,
+    get_encoding,
+    token_bytes,
+    well_formed,
+)
 from gptviz.tokenizer.encodings import check_well_formed, encoding_from_ranks, show_token
 from tests.waiting import together
 
@@ -35,8 +42,47 @@ VERDICT = (
     "married a rich widow,"
 )
 VERDICT_IDS = [
-    *(40, 367, 2885, 1464, 1807, 3619, 402, 271, 10899, 2138, 257, 7026, 15632, 438, 2016, 257, 922, 5891),
-    *(1576, 438, 568, 340, 373, 645, 1049, 5975, 284, 502, 284, 3285, 326, 11, 287, 262, 6001, 286, 465),
+    *(
+        40,
+        367,
+        2885,
+        1464,
+        1807,
+        3619,
+        402,
+        271,
+        10899,
+        2138,
+        257,
+        7026,
+        15632,
+        438,
+        2016,
+        257,
+        922,
+        5891,
+    ),
+    *(
+        1576,
+        438,
+        568,
+        340,
+        373,
+        645,
+        1049,
+        5975,
+        284,
+        502,
+        284,
+        3285,
+        326,
+        11,
+        287,
+        262,
+        6001,
+        286,
+        465,
+    ),
     *(13476, 11, 339, 550, 5710, 465, 12036, 11, 6405, 257, 5527, 27075, 11),
 ]
 
@@ -59,7 +105,11 @@ def test_the_bundled_vocabulary_ends_with_end_of_text():
     mini = get_encoding("mini")
     assert mini.name == "mini"
     assert mini._pat_str == tokenizer.GPT2_PATTERN
-    assert mini.eot_token == mini.max_token_value == len(tokenizer.MINI_RANKS.read_bytes().splitlines())
+    assert (
+        mini.eot_token
+        == mini.max_token_value
+        == len(tokenizer.MINI_RANKS.read_bytes().splitlines())
+    )
     assert token_bytes(mini, mini.eot_token) == b"<|endoftext|>"
 
 
@@ -74,7 +124,13 @@ def test_any_text_comes_back(name, text):
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("\ud800", 0), ("ab\udfffc", 2), ("\ud83d\ude00\ud83d", 2), ("\ude00\ud83d", 0), ("😀\udc80", 1)],
+    [
+        ("\ud800", 0),
+        ("ab\udfffc", 2),
+        ("\ud83d\ude00\ud83d", 2),
+        ("\ude00\ud83d", 0),
+        ("😀\udc80", 1),
+    ],
 )
 def test_a_lone_surrogate_is_found_where_it_stands(text, place):
     with pytest.raises(ValueError, match=f"at character {place} .*well_formed") as caught:
@@ -110,15 +166,28 @@ def test_end_of_text_as_typed_is_text_until_special_tokens_are_on(name):
 
 def test_a_million_blanks_do_not_bring_the_regex_down():
     encoding = get_encoding("gpt2")
-    for text in [" " * 1_000_000 + "a", "x" + "\t" * 200_000 + "\n" * 200_000 + "y" + " " * 150_000]:
+    for text in [
+        " " * 1_000_000 + "a",
+        "x" + "\t" * 200_000 + "\n" * 200_000 + "y" + " " * 150_000,
+    ]:
         assert encoding.decode(encode(encoding, text)) == text
 
 
 def test_a_cut_in_long_blanks_changes_no_id(monkeypatch):
     monkeypatch.setattr(tokenizer, "_LONG_BLANKS", tokenizer.re.compile(r"(?<!\s)\s{3,}"))
-    for text in ["a    b", "\n\n\n\nThe", "   ", "a \t\n  1", "  \n  !  \n", "    ", "\u3000" * 4 + "x"]:
+    for text in [
+        "a    b",
+        "\n\n\n\nThe",
+        "   ",
+        "a \t\n  1",
+        "  \n  !  \n",
+        "    ",
+        "\u3000" * 4 + "x",
+    ]:
         for name in NAMES:
-            assert encode(get_encoding(name), text) == get_encoding(name).encode_ordinary(text), text
+            assert encode(get_encoding(name), text) == get_encoding(name).encode_ordinary(text), (
+                text
+            )
 
 
 # ---- names ----
@@ -150,7 +219,9 @@ def test_a_server_out_of_reach_is_a_sentence_and_the_next_try_starts_afresh(monk
 
     _own_download(monkeypatch, refuse)
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"'o200k_base' must be downloaded.*Without a network.*mini"):
+        with pytest.raises(
+            ValueError, match=r"'o200k_base' must be downloaded.*Without a network.*mini"
+        ):
             get_encoding("o200k_base")
     assert calls == ["o200k_base"] * 2
 
@@ -188,7 +259,9 @@ assert get_encoding("gpt2").encode("hello world") == [31373, 995]
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
     licence = (tokenizer.GPT2_FOLDER / "LICENSE").read_text("utf-8")
-    assert "Copyright (c) 2019 OpenAI" in licence and all(name in licence for name in tokenizer.GPT2_FILES)
+    assert "Copyright (c) 2019 OpenAI" in licence and all(
+        name in licence for name in tokenizer.GPT2_FILES
+    )
 
 
 def test_gpt2_with_a_changed_file_says_so(tmp_path):
@@ -260,7 +333,8 @@ def test_a_broken_rank_file_says_where(tmp_path, lines, says):
         ("\U000e0041".encode(), "\\U000e0041"),
         ("\ufffd".encode(), "\ufffd"),
         ("\ufe0f".encode(), "\\ufe0f"),  # gpt2 cuts it off a red heart
-        ("\u0301e\u0301".encode(), "\\u0301e\u0301"),  # the letter of the first is in the token before
+        # the letter of the first is in the token before
+        ("\u0301e\u0301".encode(), "\\u0301e\u0301"),
     ],
 )
 def test_a_token_shows_everything_it_holds(raw, shown):
@@ -283,5 +357,7 @@ def test_token_bytes_of_every_id_and_of_none(name):
     assert token_bytes(encoding, 0) in BYTES
     assert token_bytes(encoding, encoding.eot_token) == b"<|endoftext|>"
     for id in (-1, encoding.n_vocab, 2**40):
-        with pytest.raises(ValueError, match=rf"no token with the id {id}; its ids are 0 to {last}"):
+        with pytest.raises(
+            ValueError, match=rf"no token with the id {id}; its ids are 0 to {last}"
+        ):
             token_bytes(encoding, id)

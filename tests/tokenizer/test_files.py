@@ -130,13 +130,19 @@ def test_what_goes_for_a_token_can_not_be_typed():
         text = "a<id 50303>b<|endoftext|>"
         ids = encode(encoding, text, special_tokens)
         assert 50303 not in ids and (50256 in ids) == special_tokens
-        assert ids == [id for piece in show_work(encoding, text, special_tokens) for id in piece.ids]
+        assert ids == [
+            id for piece in show_work(encoding, text, special_tokens) for id in piece.ids
+        ]
 
 
 def test_a_vocabularys_own_token_is_no_filler():
     ranks = {bytes([i]): i for i in range(256)}
     encoding = fitted(Vocabulary(".", ranks, {"<id 256>": 258}), "odd", 260)
-    assert [named_bytes(encoding, i) for i in (256, 257, 258)] == [b"<id 256>", b"<id 257>", b"<id 256>"]
+    assert [named_bytes(encoding, i) for i in (256, 257, 258)] == [
+        b"<id 256>",
+        b"<id 257>",
+        b"<id 256>",
+    ]
     assert [has_token(encoding, i) for i in (256, 257, 258)] == [False, False, True]
     assert encode(encoding, "<id 256>", special_tokens=True) == [258]
     assert named_bytes(encoding, 10**9) == b"<id 1000000000>"
@@ -168,7 +174,9 @@ def test_a_model_padded_beyond_its_tokenizer():
 @settings(max_examples=60, deadline=None)
 def test_characters(known, text):
     known = "".join(dict.fromkeys(known))
-    encoding = fitted(of_characters({c: id for id, c in enumerate(known)}), "characters", len(known))
+    encoding = fitted(
+        of_characters({c: id for id, c in enumerate(known)}), "characters", len(known)
+    )
     assert encode(encoding, known) == list(range(len(known)))
     assert [piece.text for piece in show_work(encoding, known)] == list(known)
     ids = encode(encoding, text)
@@ -191,7 +199,10 @@ def test_characters_are_checked():
             r"brings spiece\.model \(SentencePiece\), and such a tokenizer cannot be followed",
         ),
         (["tokenizer.model"], r"brings tokenizer\.model \(SentencePiece\)"),
-        (["vocab.txt", "tokenizer_config.json"], r"brings vocab\.txt \(a list of words or characters"),
+        (
+            ["vocab.txt", "tokenizer_config.json"],
+            r"brings vocab\.txt \(a list of words or characters",
+        ),
         (["vocab.json"], r"has vocab\.json and no merges\.txt: put the one"),
         (["merges.txt"], r"has merges\.txt and no vocab\.json: put the one"),
         (["tokenizer_config.json"], r"has tokenizer_config\.json, and neither tokenizer\.json nor"),
@@ -234,9 +245,13 @@ def padded(tmp_path):
 
     def change(whole):
         whole["model"]["vocab"].pop(END_OF_TEXT)
-        whole["added_tokens"] = [added(name, id, special=name == "[PAD]") for name, id in PADS.items()]
+        whole["added_tokens"] = [
+            added(name, id, special=name == "[PAD]") for name, id in PADS.items()
+        ]
 
-    write(tmp_path, change, config=dict.fromkeys(("bos_token", "eos_token", "unk_token")), model=model)
+    write(
+        tmp_path, change, config=dict.fromkeys(("bos_token", "eos_token", "unk_token")), model=model
+    )
     return tmp_path
 
 
@@ -253,7 +268,9 @@ def test_added_tokens_without_a_row_are_named_and_can_be_gone_without(tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     with pytest.raises(SurplusTokens, match=says):
         gptviz.wrap(model, tokenizer)
-    assert gptviz.wrap(model, tokenizer, drop_surplus=True).encode("the [PAD]") == lm.encode("the [PAD]")
+    assert gptviz.wrap(model, tokenizer, drop_surplus=True).encode("the [PAD]") == lm.encode(
+        "the [PAD]"
+    )
 
 
 def test_what_was_converted_has_the_same_words_and_none_without_a_row(tmp_path):
@@ -265,7 +282,9 @@ def test_what_was_converted_has_the_same_words_and_none_without_a_row(tmp_path):
     with pytest.raises(SurplusTokens):
         convert(folder, out)
     convert(folder, out, drop_surplus=True)
-    assert gptviz.load(out).encode("a <word>") == gptviz.load(folder, drop_surplus=True).encode("a <word>")
+    assert gptviz.load(out).encode("a <word>") == gptviz.load(folder, drop_surplus=True).encode(
+        "a <word>"
+    )
     makers.save_hf(makers.hf_model(vocab_size=332), folder)
     convert(folder, out)
     lm = gptviz.load(out)

@@ -42,7 +42,9 @@ def base():
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(LEARNT * 3, trainers.BpeTrainer(vocab_size=330, initial_alphabet=alphabet))
+    tokenizer.train_from_iterator(
+        LEARNT * 3, trainers.BpeTrainer(vocab_size=330, initial_alphabet=alphabet)
+    )
     whole = json.loads(tokenizer.to_str())
     size = len(whole["model"]["vocab"])
     whole["model"]["vocab"][END] = size
@@ -125,7 +127,12 @@ def decoder(*tokens):
 
 
 N = size()
-BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+BYTE_LEVEL = {
+    "type": "ByteLevel",
+    "add_prefix_space": False,
+    "trim_offsets": True,
+    "use_regex": True,
+}
 TEMPLATE = {
     "type": "TemplateProcessing",
     "pair": [],
@@ -141,7 +148,9 @@ FOLLOWED = {
     "as two files": {"files": True},
     "a template without tokens": top(post_processor={**TEMPLATE, "single": TEXT_ONLY}),
     "ByteLevel behind": top(post_processor=BYTE_LEVEL),
-    "a sequence of processors": top(post_processor={"type": "Sequence", "processors": [BYTE_LEVEL]}),
+    "a sequence of processors": top(
+        post_processor={"type": "Sequence", "processors": [BYTE_LEVEL]}
+    ),
     "a sequence of one cut": top(pre_tokenizer={"type": "Sequence", "pretokenizers": [BYTE_LEVEL]}),
     "no offsets": pre(trim_offsets=False),
     "no normalizers": top(normalizer={"type": "Sequence", "normalizers": []}),
@@ -166,9 +175,15 @@ FOLLOWED = {
     "a word and a pad token": extra(
         added("[PAD]", N), added("<word>", N + 1, special=False, normalized=True)
     ),
-    "one inside of the other": extra(added("word", N, special=False), added("<word>", N + 1, special=False)),
-    "two at one place": extra(added("<word>", N, special=False), added("<word>s", N + 1, special=False)),
-    "a word that hides a special one": extra(added("xt|>s", N, special=False), added("[PAD]", N + 1)),
+    "one inside of the other": extra(
+        added("word", N, special=False), added("<word>", N + 1, special=False)
+    ),
+    "two at one place": extra(
+        added("<word>", N, special=False), added("<word>s", N + 1, special=False)
+    ),
+    "a word that hides a special one": extra(
+        added("xt|>s", N, special=False), added("[PAD]", N + 1)
+    ),
     "first the plain, then the normalized": extra(
         added("a<word", N, special=False, normalized=True), added("<word>", N + 1, special=False)
     ),
@@ -185,11 +200,22 @@ FOLLOWED = {
     "named in the map": {"special": {"pad_token": added("[PAD]")}},
     "named in the map of two files": {"special": {"pad_token": "[PAD]"}, "files": True},
     "further ones": {"config": {"additional_special_tokens": ["<mask>", "[PAD]"]}},
-    "further ones by their new name": {"config": {"extra_special_tokens": ["<mask>"]}, "files": True},
+    "further ones by their new name": {
+        "config": {"extra_special_tokens": ["<mask>"]},
+        "files": True,
+    },
     "a list of the config": extra(added("<word>", N, special=False, normalized=True))
-    | {"config": {"added_tokens_decoder": decoder(added("<word>", N, special=False, normalized=True))}},
+    | {
+        "config": {
+            "added_tokens_decoder": decoder(added("<word>", N, special=False, normalized=True))
+        }
+    },
     "a list of the config, of two files": {
-        "config": {"added_tokens_decoder": decoder(added("<word>", N, special=False), added("[PAD]", N + 1))},
+        "config": {
+            "added_tokens_decoder": decoder(
+                added("<word>", N, special=False), added("[PAD]", N + 1)
+            )
+        },
         "files": True,
     },
     "the old list": {"old": {"[PAD]": N}, "files": True},
@@ -198,7 +224,8 @@ FOLLOWED = {
         "special": {"pad_token": "[PAD]"},
         "files": True,
     },
-    "the old list beside the new file": extra(added("<word>", N, special=False)) | {"old": {"<word>": N}},
+    "the old list beside the new file": extra(added("<word>", N, special=False))
+    | {"old": {"<word>": N}},
     "a named word": extra(added("[PAD]", N, special=False)) | {"config": {"pad_token": "[PAD]"}},
     "a named word, taken as it is": extra(added("[PAD]", N, special=False))
     | {"config": {"pad_token": "[PAD]"} | AS_IT_IS},
@@ -206,7 +233,10 @@ FOLLOWED = {
     "no end of text": {
         "change": lambda whole: (whole["model"]["vocab"].pop(END), whole.update(added_tokens=[]))
     },
-    "no end of text, as two files": {"change": lambda whole: whole["model"]["vocab"].pop(END), "files": True},
+    "no end of text, as two files": {
+        "change": lambda whole: whole["model"]["vocab"].pop(END),
+        "files": True,
+    },
     "no end of text, and none is named": {
         "change": lambda whole: (whole["model"]["vocab"].pop(END), whole.update(added_tokens=[])),
         "config": NO_DEFAULTS,
@@ -216,7 +246,12 @@ FOLLOWED = {
         "files": True,
     },
     "notes": {
-        "config": {"model_max_length": 8, "padding_side": "left", "errors": "replace", "chat_template": "x"}
+        "config": {
+            "model_max_length": 8,
+            "padding_side": "left",
+            "errors": "replace",
+            "chat_template": "x",
+        }
     },
 }
 
@@ -247,7 +282,10 @@ REFUSED = {
         top(post_processor={**TEMPLATE, "single": [*TEXT_ONLY, WITH_END[0]]}),
         top(post_processor={**TEMPLATE, "single": []}),
         top(
-            post_processor={"type": "Sequence", "processors": [BYTE_LEVEL, {**TEMPLATE, "single": WITH_END}]}
+            post_processor={
+                "type": "Sequence",
+                "processors": [BYTE_LEVEL, {**TEMPLATE, "single": WITH_END}],
+            }
         ),
         top(
             post_processor={
@@ -322,7 +360,9 @@ REFUSED = {
     "image_token": [{"config": {"image_token": "<image>"}}],
     "use_auth_token": [{"config": {"use_auth_token": "x"}}],
     "add_sep_token": [{"config": {"add_sep_token": True}}],
-    "extra_special_tokens": [{"config": {"extra_special_tokens": ["a"], "additional_special_tokens": ["b"]}}],
+    "extra_special_tokens": [
+        {"config": {"extra_special_tokens": ["a"], "additional_special_tokens": ["b"]}}
+    ],
 }
 
 
@@ -333,7 +373,8 @@ def test_what_is_followed_gives_the_ids_of_transformers(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("key", "number"), [(key, number) for key, made in REFUSED.items() for number in range(len(made))]
+    ("key", "number"),
+    [(key, number) for key, made in REFUSED.items() for number in range(len(made))],
 )
 def test_what_is_refused_is_refused_by_its_name(tmp_path, key, number):
     write(tmp_path, **REFUSED[key][number])
@@ -342,7 +383,14 @@ def test_what_is_refused_is_refused_by_its_name(tmp_path, key, number):
 
 
 WORDS = {"model_input_names", "chat_control_tokens", "files_loaded"}  # lists of them
-NUMBERS = {"max_len", "stride", "vocab_size", "pad_to_multiple_of", "model_max_length", "max_length"}
+NUMBERS = {
+    "max_len",
+    "stride",
+    "vocab_size",
+    "pad_to_multiple_of",
+    "model_max_length",
+    "max_length",
+}
 SIDES = {"padding_side", "truncation_side"}
 
 
@@ -370,14 +418,24 @@ TABLES = (keys.CONFIG, keys.PARTS, keys.MODEL, keys.BYTE_LEVEL, keys.ADDED)
 def test_the_documents_have_every_key():
     text = Path(__file__).parents[2].joinpath("docs/models.md").read_text("utf-8")
     section = text.partition("\n## Tokenizers\n")[2].partition("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    rows = [
+        line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")
+    ]
     refused = {(row[0].strip("`"), *row[2:]) for row in rows if len(row) == 4}
     assert refused == {
         (key, f"it {rule.does}", rule.instead) for table in TABLES for key, rule in table.items()
     }
-    others = {key: row[1] for row in rows if len(row) == 2 for key in re.findall("`([^`]+)`", row[0])}
+    others = {
+        key: row[1] for row in rows if len(row) == 2 for key in re.findall("`([^`]+)`", row[0])
+    }
     assert {key: others.get(key) for key in keys.HARMLESS} == keys.HARMLESS
-    followed = {*keys.NAMED, *keys.FURTHER, keys.ADDED_TOKENS_DECODER, keys.TOKENIZER_CLASS, *BESIDE[2:]}
+    followed = {
+        *keys.NAMED,
+        *keys.FURTHER,
+        keys.ADDED_TOKENS_DECODER,
+        keys.TOKENIZER_CLASS,
+        *BESIDE[2:],
+    }
     assert followed | {"vocab.json", "spiece.model", "special", "normalized"} <= others.keys()
 
 
@@ -393,7 +451,9 @@ SETTINGS = {
     "add_bos_token": st.booleans(),
     "split_special_tokens": st.booleans(),
     "do_lower_case": st.sampled_from([False, True]),
-    "tokenizer_class": st.sampled_from(["GPT2Tokenizer", "GPT2TokenizerFast", "PreTrainedTokenizerFast"]),
+    "tokenizer_class": st.sampled_from(
+        ["GPT2Tokenizer", "GPT2TokenizerFast", "PreTrainedTokenizerFast"]
+    ),
     "model_max_length": st.integers(1, 9),
     "padding_side": st.sampled_from(["left", "right"]),
     "truncation_side": st.just("left"),
@@ -420,7 +480,9 @@ def folders(draw):
     config = draw(st.fixed_dictionaries({}, optional=SETTINGS)) if draw(st.booleans()) else {}
     config |= draw(named)
     if "decoder" in lists:
-        config["added_tokens_decoder"] = {str(t["id"]): {k: t[k] for k in t if k != "id"} for t in tokens}
+        config["added_tokens_decoder"] = {
+            str(t["id"]): {k: t[k] for k in t if k != "id"} for t in tokens
+        }
     further = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2))
     if further:
         config["additional_special_tokens"] = further

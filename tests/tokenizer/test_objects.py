@@ -100,7 +100,9 @@ WITH_END = processors.TemplateProcessing(single=f"{END} $A", special_tokens=[(EN
             "split_special",
         ),
         (
-            lambda: PreTrainedTokenizerFast(tokenizer_object=alone(), bos_token=END, add_bos_token=True),
+            lambda: PreTrainedTokenizerFast(
+                tokenizer_object=alone(), bos_token=END, add_bos_token=True
+            ),
             "post_proc",
         ),
         (lambda: cut_off(4), "truncation"),

@@ -38,7 +38,9 @@ def test_the_ids_are_tiktokens_and_the_pieces_are_the_text(name, text, special_t
     pieces = show_work(encoding, text, special_tokens)
     assert ids(pieces) == encode(encoding, text, special_tokens)
     assert "".join(piece.text for piece in pieces) == well_formed(text)
-    assert [0, *accumulate(len(piece.text) for piece in pieces)][:-1] == [piece.start for piece in pieces]
+    assert [0, *accumulate(len(piece.text) for piece in pieces)][:-1] == [
+        piece.start for piece in pieces
+    ]
     assert b"".join(part for piece in pieces for part in piece.parts) == well_formed(text).encode()
 
 
@@ -85,7 +87,9 @@ def test_the_merges_come_in_the_order_of_the_definition(name, raw):
     merges, parts = bpe(ranks, raw)
     expected_merges, expected_parts = plainest_bpe(ranks, raw)
     assert parts == expected_parts
-    assert [(merge.rank, merge.left, merge.right, merge.start) for merge in merges] == expected_merges
+    assert [
+        (merge.rank, merge.left, merge.right, merge.start) for merge in merges
+    ] == expected_merges
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -133,7 +137,9 @@ def test_a_token_has_the_merges_that_its_own_bytes_would_go_through(text):
         assert sum(map(len, of_parts)) == len(piece.merges)
         for index, part in enumerate(piece.parts):
             alone = own_piece(piece, index)
-            assert (list(alone.merges), list(alone.parts)) == bpe(get_encoding("gpt2")._mergeable_ranks, part)
+            assert (list(alone.merges), list(alone.parts)) == bpe(
+                get_encoding("gpt2")._mergeable_ranks, part
+            )
             assert alone.ids == (piece.ids[index],)
 
 
@@ -166,7 +172,9 @@ def test_a_piece_that_merges_do_not_lead_to_is_looked_up():
     """A vocabulary of characters: tiktoken finds the three bytes of 你 as a whole, and so does the twin."""
     single = {bytes([byte]): byte for byte in range(256)}
     ranks = single | {"你".encode(): 256, "é".encode(): 257}
-    encoding = tiktoken.Encoding("characters", pat_str=r"(?s:.)", mergeable_ranks=ranks, special_tokens={})
+    encoding = tiktoken.Encoding(
+        "characters", pat_str=r"(?s:.)", mergeable_ranks=ranks, special_tokens={}
+    )
     pieces = show_work(encoding, "a你é")
     assert ids(pieces) == encoding.encode_ordinary("a你é") == [97, 256, 257]
     assert [len(piece.merges) for piece in pieces] == [0, 0, 1]

@@ -44,7 +44,9 @@ def prose(seed, sentences):
         said = one("", "", ', and said "never"', '; "oh!" cried the crow', ", slowly")
         return f"{who} {did} {what}{said}."
 
-    paragraphs = [" ".join(sentence() for _ in range(int(rng.integers(2, 6)))) for _ in range(sentences // 4)]
+    paragraphs = [
+        " ".join(sentence() for _ in range(int(rng.integers(2, 6)))) for _ in range(sentences // 4)
+    ]
     return "\n\n".join(paragraphs)
 
 
@@ -59,7 +61,9 @@ def trained(folder, config, recipe, ids, **options):
     """A run on the windows of these ids, validated on the same, to its end or as `options` say."""
     run = TrainingRun.start(config, recipe, folder)
     windows = TokenWindows(ids, config.context_length, recipe.stride)
-    batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
+    batches = Batches(
+        windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share
+    )
     run.train(batches, windows, progress=False, **options)
     return run
 
@@ -73,6 +77,8 @@ def corpus(tmp_path_factory):
     table = folder / "books.tsv"
     with gzip.open(text, "wt", encoding="utf-8") as file:
         file.write(SEPARATOR.join(book.text for book in books) + "\n")
-    rows = [f"{book.author}\t{book.title}\t{book.year}\t{len(book.text)}" for book in reversed(books)]
+    rows = [
+        f"{book.author}\t{book.title}\t{book.year}\t{len(book.text)}" for book in reversed(books)
+    ]
     table.write_text("\n".join(["author\ttitle\tyear\tcharacters", *rows]) + "\n", encoding="utf-8")
     return TinyCorpus(text, table, books)

@@ -41,13 +41,17 @@ def test_ranks_are_the_bytes_then_the_merges_in_order(trained):
     assert max(first, key=first.get) == b"xy"  # the most frequent pair
     for token, rank in ranks.items():  # each merge joins two tokens that were there before it
         cuts = [(token[:i], token[i:]) for i in range(1, len(token))]
-        assert rank < 256 or any(ranks.get(a, rank) < rank and ranks.get(b, rank) < rank for a, b in cuts)
+        assert rank < 256 or any(
+            ranks.get(a, rank) < rank and ranks.get(b, rank) < rank for a, b in cuts
+        )
 
 
 def test_tiktoken_cuts_the_training_text_as_the_library_does(trained, encoding):
     for text in TEXTS:
         theirs = list(map(bytes_of, trained.encode(text).tokens))
-        assert [encoding.decode_single_token_bytes(i) for i in encoding.encode_ordinary(text)] == theirs
+        assert [
+            encoding.decode_single_token_bytes(i) for i in encoding.encode_ordinary(text)
+        ] == theirs
 
 
 @given(st.text())
@@ -61,7 +65,9 @@ def test_any_text_round_trips_and_the_last_id_ends_texts(encoding, text):
 def test_file_is_tiktokens_own_format(tmp_path):
     path = tmp_path / "ranks"
     save_ranks({b"ab": 1, b"\xff": 0}, path)
-    assert path.read_bytes() == base64.b64encode(b"\xff") + b" 0\n" + base64.b64encode(b"ab") + b" 1\n"
+    assert (
+        path.read_bytes() == base64.b64encode(b"\xff") + b" 0\n" + base64.b64encode(b"ab") + b" 1\n"
+    )
 
 
 def test_too_small_a_vocabulary_and_too_small_a_text_are_refused():

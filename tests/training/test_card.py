@@ -13,7 +13,9 @@ def test_examples_run():
 
 
 def test_a_table():
-    assert table(["a", "b"], [[1, "x"], ["y", 2]]) == "| a | b |\n| --- | ---: |\n| 1 | x |\n| y | 2 |"
+    assert (
+        table(["a", "b"], [[1, "x"], ["y", 2]]) == "| a | b |\n| --- | ---: |\n| 1 | x |\n| y | 2 |"
+    )
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,13 @@ def test_a_sparkline(values, bars):
 @pytest.mark.parametrize("points", [1, 5, 12, 13, 40, 50])
 def test_the_curve_is_thinned_but_keeps_its_end(points):
     curve = [
-        {"step": 200 * i, "tokens": 8e5 * i, "train": 5.0, "validation": 5 - i / 100, "seconds": 60.0 * i}
+        {
+            "step": 200 * i,
+            "tokens": 8e5 * i,
+            "train": 5.0,
+            "validation": 5 - i / 100,
+            "seconds": 60.0 * i,
+        }
         for i in range(1, points + 1)
     ]
     rows = card._curve_table(curve).splitlines()[2:]

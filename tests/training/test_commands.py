@@ -27,7 +27,9 @@ def made(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     places = ["--tokenizer", str(folder / "tokenizer"), "--work", str(folder / "work")]
     train = ["model", *corpus.options(), *places, *SIZES, *CHOICES, "--steps", "80"]
-    main(["tokenizer", *corpus.options(), "--vocab-size", "350", "--out", str(folder / "tokenizer")])
+    main(
+        ["tokenizer", *corpus.options(), "--vocab-size", "350", "--out", str(folder / "tokenizer")]
+    )
     main([*train, "--stop-at", "10"])
     main(train)
     main(["export", "--work", str(folder / "work"), "--out", str(folder / "tiny")])
@@ -81,8 +83,17 @@ def test_the_card_says_what_was_measured(corpus, made, evaluation):
     for name in ("model", "model_sliding", "bigram", "unigram"):
         assert f"{whole['nats_per_token'][name]:.3f} / {whole['bits_per_byte'][name]:.3f}" in card
     induction = max(evaluation["heads"], key=lambda head: head["induction"])
-    assert f"{induction['induction']:.3f} (block {induction['block']}, head {induction['head']})" in card
-    words = ("a kitchen table", "80 steps of 4 windows", "--hidden-lr 0.03", "--steps 80", "MIT licence")
+    assert (
+        f"{induction['induction']:.3f} (block {induction['block']}, head {induction['head']})"
+        in card
+    )
+    words = (
+        "a kitchen table",
+        "80 steps of 4 windows",
+        "--hidden-lr 0.03",
+        "--steps 80",
+        "MIT licence",
+    )
     assert all(word in card for word in words)
     assert "--seed" not in card  # a default
     assert evaluation["weights"]["sha256"][:16] in card
@@ -92,10 +103,21 @@ def test_the_card_says_what_was_measured(corpus, made, evaluation):
 def test_the_cards_commands_are_commands(made):
     """Every line of the recipe parses: an option that is renamed must be renamed in the card."""
     text = (made / "MODEL_CARD.md").read_text(encoding="utf-8").replace("\\\n", " ")
-    lines = [line.split()[3:] for line in text.splitlines() if line.startswith("python -m gptviz.training")]
-    assert " ".join(line[0] for line in lines) == "evaluate tokenizer model export evaluate card heads"
+    lines = [
+        line.split()[3:]
+        for line in text.splitlines()
+        if line.startswith("python -m gptviz.training")
+    ]
+    assert (
+        " ".join(line[0] for line in lines) == "evaluate tokenizer model export evaluate card heads"
+    )
     parsed = [parser().parse_args(line) for line in lines]
-    assert (parsed[2].steps, parsed[2].emb_dim, parsed[2].hidden_lr, parsed[2].stride) == (80, 32, 0.03, 64)
+    assert (parsed[2].steps, parsed[2].emb_dim, parsed[2].hidden_lr, parsed[2].stride) == (
+        80,
+        32,
+        0.03,
+        64,
+    )
 
 
 def test_a_card_is_never_of_other_weights(made, evaluation):
@@ -121,7 +143,9 @@ def test_a_quick_look_says_so(corpus, made, capsys):
     assert held_out["together"]["tokens"] == 40 * len(HELD_OUT) and held_out["limit"] == 40
     assert json.loads(shown)["held_out"] == held_out and "Once upon a time" in shown
     main(card_command(made, "quick.json"))
-    assert "only the first 40 tokens of each book" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "only the first 40 tokens of each book" in (made / "MODEL_CARD.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
@@ -147,9 +171,22 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
     assert saved["curve"][0]["train"] < math.log(350) - 1
     main(["export", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "tiny")])
     evaluation = tmp_path / "evaluation.json"
-    main(["evaluate", *corpus.options(), "--model", str(tmp_path / "tiny"), "--json", str(evaluation)])
+    main(
+        [
+            "evaluate",
+            *corpus.options(),
+            "--model",
+            str(tmp_path / "tiny"),
+            "--json",
+            str(evaluation),
+        ]
+    )
     card = write_card(tmp_path / "tiny", tmp_path / "work", json.loads(evaluation.read_text()))
-    for said in ("50% of the windows are passages of a small world", "up to 20% of the inputs", sha256[:16]):
+    for said in (
+        "50% of the windows are passages of a small world",
+        "up to 20% of the inputs",
+        sha256[:16],
+    ):
         assert said in card
     assert "python -m gptviz.training world --tokenizer tokenizer --work work" in card
     assert "--world-share 0.5 --world-noise 0.2 --begin-with BEFORE" in card

@@ -12,11 +12,14 @@ from tests.training.conftest import HELD_OUT, learn_tokenizer
 
 @pytest.fixture(scope="module")
 def tokenizer(corpus, tmp_path_factory):
-    return learn_tokenizer(tmp_path_factory.mktemp("tokenizer"), [book.text for book in corpus.books], 320)
+    return learn_tokenizer(
+        tmp_path_factory.mktemp("tokenizer"), [book.text for book in corpus.books], 320
+    )
 
 
 def test_books_come_back_with_the_rows_that_belong_to_them(corpus):
-    assert read_books(corpus.text, corpus.table) == corpus.books  # the table is in the reverse order
+    # the table is in the reverse order
+    assert read_books(corpus.text, corpus.table) == corpus.books
 
 
 def test_a_table_that_does_not_match_is_refused(corpus, tmp_path):
@@ -29,7 +32,9 @@ def test_a_table_that_does_not_match_is_refused(corpus, tmp_path):
     # two books of one length cannot be told apart
     with gzip.open(tmp_path / "t.gz", "wt") as file:
         file.write("abc\n<|endoftext|>\nxyz\n")
-    (tmp_path / "t.tsv").write_text("author\ttitle\tyear\tcharacters\nA\tB\t1900\t3\nC\tD\t1901\t3\n")
+    (tmp_path / "t.tsv").write_text(
+        "author\ttitle\tyear\tcharacters\nA\tB\t1900\t3\nC\tD\t1901\t3\n"
+    )
     with pytest.raises(ValueError, match="2 rows with 1 different numbers"):
         read_books(tmp_path / "t.gz", tmp_path / "t.tsv")
 
@@ -46,7 +51,9 @@ def test_each_book_ends_with_the_separator_and_decodes_to_itself(corpus, tokeniz
     encoding = encoding_from_ranks(tokenizer / "tokenizer.tiktoken")
     ids = encode_books(encoding, corpus.books)
     assert ids.dtype == np.uint16
-    assert encoding.decode(ids.tolist()) == "".join(book.text + "<|endoftext|>" for book in corpus.books)
+    assert encoding.decode(ids.tolist()) == "".join(
+        book.text + "<|endoftext|>" for book in corpus.books
+    )
     assert (ids == encoding.n_vocab - 1).sum() == len(corpus.books)
     ids = encode_books(encoding, [Book("A", "B", 1900, "one <|endoftext|> two")])
     assert (ids == encoding.n_vocab - 1).sum() == 1  # a separator inside a book stays text

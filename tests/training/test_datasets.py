@@ -5,7 +5,13 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from gptviz.training.datasets import Batches, MixedBatches, PassageWindows, TokenWindows, repeat_passage
+from gptviz.training.datasets import (
+    Batches,
+    MixedBatches,
+    PassageWindows,
+    TokenWindows,
+    repeat_passage,
+)
 
 
 def batches(n_windows=23, batch_size=4, seed=1, **shares):
@@ -31,13 +37,16 @@ def test_every_window_at_most_once_an_epoch_and_every_epoch_in_another_order():
         starts = [start for batch in epoch for start in batch]
         assert len(starts) == len(set(starts)) == 20 and all(start % 8 == 0 for start in starts)
     assert len({str(epoch) for epoch in epochs}) == 4
-    assert {s for e in epochs for b in e for s in b} == set(range(0, 23 * 8, 8))  # the left-over ones change
+    # the left-over ones change
+    assert {s for e in epochs for b in e for s in b} == set(range(0, 23 * 8, 8))
 
 
 def test_share_of_repeated_windows():
     ids = np.arange(40_000, dtype=np.uint16)  # no token twice, unless a passage is repeated
     drawn = Batches(TokenWindows(ids, 40, 40), 50, seed=3, repeat_share=0.2, shuffle_share=0.25)
-    windows = torch.cat([torch.cat([x, y[:, -1:]], dim=1) for x, y in (drawn[step] for step in range(19))])
+    windows = torch.cat(
+        [torch.cat([x, y[:, -1:]], dim=1) for x, y in (drawn[step] for step in range(19))]
+    )
     repeated = [w for w in windows if len(w.unique()) < len(w)]
     shuffled = [w for w in repeated if not torch.equal(w.unique(), w[: len(w.unique())])]
     # binomial: 950 draws of 0.2, standard deviation 12; a quarter of those, standard deviation about 6
@@ -84,7 +93,8 @@ def test_a_mixed_batch_holds_a_batch_of_each():
 
 
 def test_noise_disturbs_the_inputs_of_half_of_the_windows_and_no_target():
-    ids = np.arange(41 * 200 + 1, dtype=np.uint16)  # no token twice: what is not in its place was put there
+    # no token twice: what is not in its place was put there
+    ids = np.arange(41 * 200 + 1, dtype=np.uint16)
     plain = Batches(TokenWindows(ids, 40, 41), 50, seed=3, repeat_share=0.0)
     noisy = Batches(TokenWindows(ids, 40, 41), 50, seed=3, repeat_share=0.0, noise=0.2)
     changed = []

@@ -41,7 +41,9 @@ def test_each_token_once_from_the_window_that_first_holds_it(short, count, strid
     nats = evaluate.model_nats(short, ids, stride, batch_size=2)
     assert nats.shape == (count - 1,)
     assert nats == pytest.approx(np.array(one_by_one(short, ids, starts)), abs=1e-4)
-    assert np.array_equal(evaluate.model_nats(short, ids.astype(np.uint16), stride, batch_size=2), nats)
+    assert np.array_equal(
+        evaluate.model_nats(short, ids.astype(np.uint16), stride, batch_size=2), nats
+    )
 
 
 @pytest.mark.parametrize("stride", [0, CONTEXT + 1])
@@ -67,7 +69,8 @@ def test_a_uniform_guess_costs_the_logarithm_of_the_vocabulary():
 
     found = evaluate.score_book(book, encoding, {"guess": guess})
     ids = encoding.encode_ordinary(book.text)
-    assert seen[0].tolist() == [encoding.eot_token, *ids]  # one token of context that is not paid for
+    # one token of context that is not paid for
+    assert seen[0].tolist() == [encoding.eot_token, *ids]
     assert found["tokens"] == len(ids) and found["bytes"] == len(book.text.encode())
     assert found["nats_per_token"]["guess"] == pytest.approx(math.log(8192))
     assert found["bits_per_byte"]["guess"] == pytest.approx(13 * len(ids) / len(book.text.encode()))
@@ -76,8 +79,13 @@ def test_a_uniform_guess_costs_the_logarithm_of_the_vocabulary():
 
 
 def test_together_weighs_by_length():
-    both = evaluate.together([evaluate.score("a", 1, 10, {"m": 5.0}), evaluate.score("b", 3, 10, {"m": 3.0})])
-    assert both["nats_per_token"]["m"] == pytest.approx(2) and (both["tokens"], both["bytes"]) == (4, 20)
+    both = evaluate.together(
+        [evaluate.score("a", 1, 10, {"m": 5.0}), evaluate.score("b", 3, 10, {"m": 3.0})]
+    )
+    assert both["nats_per_token"]["m"] == pytest.approx(2) and (both["tokens"], both["bytes"]) == (
+        4,
+        20,
+    )
 
 
 # ---- what the model can do ----
@@ -89,7 +97,11 @@ def test_repeated_tokens_are_random_ordinary_and_twice_the_same(lm):
     assert min(ids) >= 0 and max(ids) < lm.config.vocab_size - 1  # never <|endoftext|>
     # 2000 draws from 8191: about 1774 different ones, standard deviation 14
     assert 1700 < len(set(ids)) < 1850
-    assert ids == evaluate.repeated_tokens(lm, 2000, seed=0) != evaluate.repeated_tokens(lm, 2000, seed=1)
+    assert (
+        ids
+        == evaluate.repeated_tokens(lm, 2000, seed=0)
+        != evaluate.repeated_tokens(lm, 2000, seed=1)
+    )
 
 
 def test_head_scores_are_means_over_periods_and_seeds(lm):
@@ -134,7 +146,8 @@ def test_footprint_counts_bytes_and_parameters(mini):
     size = evaluate.footprint(folder)
     assert size["bytes"] == sum(len(path.read_bytes()) for path in folder.iterdir())
     config = mini.config
-    per_block = 12 * config.emb_dim**2 + 10 * config.emb_dim  # 4 + 8 matrices; biases 1 + 4 + 1, norms 2 x 2
+    # 4 + 8 matrices; biases 1 + 4 + 1, norms 2 x 2
+    per_block = 12 * config.emb_dim**2 + 10 * config.emb_dim
     tables = (config.vocab_size + config.context_length) * config.emb_dim
     assert size["parameters"] == config.n_layers * per_block + tables + 2 * config.emb_dim
     assert size["load_seconds"] > 0

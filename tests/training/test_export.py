@@ -21,7 +21,9 @@ def make_run(folder, tie=True, stop_at=None):
     config = GPTConfig(VOCAB, 16, 32, 2, 2, tie_embeddings=tie)
     ids = np.random.default_rng(0).integers(0, VOCAB, 400).astype(np.uint16)
     learn_tokenizer(folder, [prose(0, 100)], VOCAB)
-    return trained(folder, config, Recipe(steps=4, batch_size=4, stride=16, warmup=2), ids, stop_at=stop_at)
+    return trained(
+        folder, config, Recipe(steps=4, batch_size=4, stride=16, warmup=2), ids, stop_at=stop_at
+    )
 
 
 @pytest.mark.parametrize("tie", [True, False])

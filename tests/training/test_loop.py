@@ -52,8 +52,12 @@ def test_an_untrained_model_is_as_good_as_a_guess():
 @pytest.mark.parametrize("name", ["muon", "adamw"])
 def test_every_parameter_has_one_optimizer_and_muon_only_the_blocks_matrices(name):
     model = GPTModel(CONFIG)
-    adam, hidden = make_optimizers(model, Recipe(hidden_optimizer=name, hidden_lr=0.03, other_lr=0.004))
-    of_hidden, of_adam = ({id(p) for g in o.param_groups for p in g["params"]} for o in (hidden, adam))
+    adam, hidden = make_optimizers(
+        model, Recipe(hidden_optimizer=name, hidden_lr=0.03, other_lr=0.004)
+    )
+    of_hidden, of_adam = (
+        {id(p) for g in o.param_groups for p in g["params"]} for o in (hidden, adam)
+    )
     assert not of_hidden & of_adam
     assert of_hidden | of_adam == {id(p) for p in model.parameters()}
     assert of_hidden == {id(p) for p in model.trf_blocks.parameters() if p.dim() == 2}
@@ -72,7 +76,9 @@ def test_a_resumed_run_is_the_unbroken_run_to_the_last_bit_and_can_be_made_longe
     b = saved(tmp_path / "parts")
     assert same(a["model"], b["model"]) and same(a["optimizers"], b["optimizers"])
     assert whole.step == resumed.step == 6
-    assert [{**p, "seconds": 0} for p in whole.curve] == [{**p, "seconds": 0} for p in resumed.curve]
+    assert [{**p, "seconds": 0} for p in whole.curve] == [
+        {**p, "seconds": 0} for p in resumed.curve
+    ]
     train(tmp_path / "parts", validate_every=3)  # it is finished, and does nothing more
     assert same(b, saved(tmp_path / "parts"))
     longer = replace(RECIPE, steps=8, decay_share=0.25)
@@ -109,8 +115,11 @@ def test_a_save_that_is_killed_leaves_the_checkpoint_before(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("drop_rate", [0.0, 0.5])  # which is off while validating
 def test_the_curve_says_what_was_measured(tmp_path, drop_rate):
-    run = train(tmp_path, config=GPTConfig.from_dict(CONFIG.to_dict() | {"drop_rate": drop_rate}), stop_at=5)
-    assert [point["step"] for point in run.curve] == [2, 4, 5]  # every second step, and the last one
+    run = train(
+        tmp_path, config=GPTConfig.from_dict(CONFIG.to_dict() | {"drop_rate": drop_rate}), stop_at=5
+    )
+    # every second step, and the last one
+    assert [point["step"] for point in run.curve] == [2, 4, 5]
     assert [point["tokens"] for point in run.curve] == [step * 4 * 16 for step in (2, 4, 5)]
     assert json.loads((tmp_path / "curve.json").read_text()) == run.curve
     windows = TokenWindows(IDS, 16, 16)
@@ -126,7 +135,8 @@ def test_validation_loss_is_the_mean_over_windows():
         return F.mse_loss(inputs.float(), targets.float() * 0)  # any function of the batch
 
     # 8 batches of 4 take all 32 windows
-    truth = np.mean([(np.arange(start, start + 20) ** 2).mean() for start in windows.starts])  # its inputs
+    # its inputs
+    truth = np.mean([(np.arange(start, start + 20) ** 2).mean() for start in windows.starts])
     assert validation_loss(counted, windows, 4, torch.device("cpu"), 8) == pytest.approx(truth)
 
 
@@ -135,7 +145,9 @@ def test_it_learns_to_copy_passages_it_never_saw(tmp_path):
 
     def passages(seed, count):
         rng = np.random.default_rng(seed)
-        return np.concatenate([np.tile(rng.permutation(24)[:8], 4) for _ in range(count)]).astype(np.uint16)
+        return np.concatenate([np.tile(rng.permutation(24)[:8], 4) for _ in range(count)]).astype(
+            np.uint16
+        )
 
     config = GPTConfig(24, 32, 32, 2, 2, tie_embeddings=True)
     recipe = Recipe(steps=100, batch_size=16, stride=32, warmup=5, hidden_lr=0.05, other_lr=0.01)
@@ -151,6 +163,10 @@ def test_it_learns_to_copy_passages_it_never_saw(tmp_path):
 
 def test_too_little_to_validate_on_is_said_before_training(tmp_path):
     run = TrainingRun.start(CONFIG, RECIPE, tmp_path)
-    with pytest.raises(ValueError, match="held-out books have 16 tokens; validation needs at least 17"):
-        run.train(Batches(TokenWindows(IDS, 16, 16), 4, 0), TokenWindows(IDS[:16], 16, 16), progress=False)
+    with pytest.raises(
+        ValueError, match="held-out books have 16 tokens; validation needs at least 17"
+    ):
+        run.train(
+            Batches(TokenWindows(IDS, 16, 16), 4, 0), TokenWindows(IDS[:16], 16, 16), progress=False
+        )
     assert run.step == 0

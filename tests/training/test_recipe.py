@@ -12,7 +12,8 @@ def test_rises_holds_and_falls_in_straight_lines():
     factor = np.array([recipe.lr_factor(step) for step in range(1000)])
     assert np.allclose(factor[:100], np.arange(1, 101) / 100)
     assert (factor[100:601] == 1).all()
-    assert np.allclose(factor[600:], np.arange(400, 0, -1) / 400)  # the last step still learns a little
+    # the last step still learns a little
+    assert np.allclose(factor[600:], np.arange(400, 0, -1) / 400)
     assert recipe.lr_factor(1000) == 0
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from gptviz.figures.theme import PALETTES
 
-CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+CONFIG = tomllib.loads(
+    (Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])

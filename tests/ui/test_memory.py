@@ -42,7 +42,12 @@ def test_elsewhere_nothing_is_done(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize(
     ("said", "wanted"),
-    [("2147483648", (1024, 256)), ("max", (8192, 1024)), ("nonsense", (8192, 1024)), (None, (8192, 1024))],
+    [
+        ("2147483648", (1024, 256)),
+        ("max", (8192, 1024)),
+        ("nonsense", (8192, 1024)),
+        (None, (8192, 1024)),
+    ],
 )
 def test_what_the_caches_take_unasked_is_a_part_of_the_memory(tmp_path, monkeypatch, said, wanted):
     limit = tmp_path / "memory.max"
@@ -55,6 +60,9 @@ def test_what_the_caches_take_unasked_is_a_part_of_the_memory(tmp_path, monkeypa
         monkeypatch.delenv(setting, raising=False)
     cache.model_cache.clear()
     try:
-        assert cache.model_cache().max_bytes == wanted[0] * 2**20 and runs.trace_bytes() == wanted[1] * 2**20
+        assert (
+            cache.model_cache().max_bytes == wanted[0] * 2**20
+            and runs.trace_bytes() == wanted[1] * 2**20
+        )
     finally:
         cache.model_cache.clear()

@@ -73,7 +73,9 @@ def test_a_run_is_passed_once_whatever_is_asked_of_it_later(made, passed, lm, mo
     both = cache.get(run, ("attn", "embed"), [peak_of])
     assert both is found is cache.get(Run("m", [1, 2, 3]), None) and passed == [3]
     truth = lm.trace([1, 2, 3])
-    assert torch.equal(both["attn", 1], truth["attn", 1]) and torch.equal(both["embed"], truth["embed"])
+    assert torch.equal(both["attn", 1], truth["attn", 1]) and torch.equal(
+        both["embed"], truth["embed"]
+    )
     assert torch.equal(both.reduced(peak_of)[1], peak(truth["attn", 1]))
 
 
@@ -212,11 +214,14 @@ def equal(one, other) -> bool:
     if type(one) is not type(other):
         return False
     if dataclasses.is_dataclass(one):
-        return all(equal(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
+        return all(
+            equal(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one)
+        )
     if isinstance(one, np.ndarray | torch.Tensor):
         if one.shape != other.shape:
             return False
-        return bool(((one == other) | ((one != one) & (other != other))).all())  # NaN: nothing there
+        # NaN: nothing there
+        return bool(((one == other) | ((one != one) & (other != other))).all())
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(equal, one, other))
     if isinstance(one, dict):
@@ -237,7 +242,12 @@ ARGUMENTS |= {"operation": Operation("delete", 2), "muted": ((1, 0),), "to": 2, 
 ARGUMENTS |= {"special": False, "question": "next_word", "given": None, "opened": (3, 1)}
 # a second run: of other texts
 ARGUMENTS |= {"corrupt": Run("mini", (300, 17, 42))}
-ARGUMENTS |= {"numbers": embedding_rows, "compare": apart, "reduction": PEAKS, "heads": ((0, 1), (4, 3))}
+ARGUMENTS |= {
+    "numbers": embedding_rows,
+    "compare": apart,
+    "reduction": PEAKS,
+    "heads": ((0, 1), (4, 3)),
+}
 
 
 def everything_per_run() -> list:
@@ -248,7 +258,9 @@ def everything_per_run() -> list:
     return shared.PER_RUN
 
 
-@pytest.mark.parametrize("function", everything_per_run(), ids=lambda f: f"{f.__module__}.{f.__name__}")
+@pytest.mark.parametrize(
+    "function", everything_per_run(), ids=lambda f: f"{f.__module__}.{f.__name__}"
+)
 def test_a_changed_run_never_shows_the_model_s_own_numbers(function, mini, monkeypatch):
     """Two runs that differ only in an edit: each gets its own numbers, in whatever order one asks."""
     plain = Run("mini", mini.encode("The cat sat on the mat. The cat"))
@@ -256,7 +268,9 @@ def test_a_changed_run_never_shows_the_model_s_own_numbers(function, mini, monke
     _, *parameters = inspect.signature(function).parameters.values()
     arguments = ARGUMENTS | {"packed": written(mini, plain.ids, 2, ["next_word"])}
     arguments |= {"right": plain, "before": plain}
-    more = {one.name: arguments[one.name] for one in parameters if one.kind is not one.VAR_POSITIONAL}
+    more = {
+        one.name: arguments[one.name] for one in parameters if one.kind is not one.VAR_POSITIONAL
+    }
     monkeypatch.setattr(shared.models, "find", {"mini": mini}.get)
     seen = {}
     for order in ((plain, changed), (changed, plain)):
@@ -276,7 +290,9 @@ def test_nothing_in_ui_is_kept_by_another_key():
                 "cache" in ast.unparse(decorator) for decorator in node.decorator_list
             ):
                 names = {argument.arg.strip("_") for argument in node.args.args}
-                annotations = " ".join(ast.unparse(a.annotation) for a in node.args.args if a.annotation)
+                annotations = " ".join(
+                    ast.unparse(a.annotation) for a in node.args.args if a.annotation
+                )
                 assert not names & {"ids", "model", "trace", "lm", "run"}, f"{path}: {node.name}"
                 held = ("Trace", "Scene", "LanguageModel", "Run")
                 assert not any(word in annotations for word in held), node.name

@@ -21,7 +21,11 @@ def test_below_a_row_that_is_another_stands_the_unchanged_one(monkeypatch):
     made = []
     monkeypatch.setattr(sheet.st, "html", made.append)
     rows = ["a", "2.000", "1", "b", "3.000", "2", "b, unchanged", "0.2500", "2"]
-    for both, expected in ((Both(NOW, WAS), rows), (Both(NOW), rows[:6]), (Both(NOW, NOW.copy()), rows[:6])):
+    for both, expected in (
+        (Both(NOW, WAS), rows),
+        (Both(NOW), rows[:6]),
+        (Both(NOW, NOW.copy()), rows[:6]),
+    ):
         sheet.table("steps", both)
         assert [text for text in Reader(made.pop()).texts if text in {*rows}] == expected
 
@@ -32,7 +36,9 @@ def test_where_there_is_no_number_stands_a_dash():
 
 def test_joined_has_both_columns_row_by_row():
     found = sheet.joined(Both(NOW, WAS))
-    assert list(found) == ["token", "unchanged bits", "bits", "rank"] and "unchanged bits" not in NOW
+    assert (
+        list(found) == ["token", "unchanged bits", "bits", "rank"] and "unchanged bits" not in NOW
+    )
     assert found["unchanged bits"].tolist() == [2.0, 0.25]
     assert sheet.joined(Both(NOW)) is NOW
     with pytest.raises(ValueError, match="2 rows and 1 cannot"):
@@ -50,20 +56,32 @@ def why(*edits, site=("embed", None), position=0):
     config = SimpleNamespace(n_layers=6)
     run = SimpleNamespace(edits=tuple(map(Edit.parse, edits)))
     labels = ["The", "·cat", "·sat"]
-    scene = SimpleNamespace(lm=SimpleNamespace(config=config), run=run, tokens=labels, labels=labels)
+    scene = SimpleNamespace(
+        lm=SimpleNamespace(config=config), run=run, tokens=labels, labels=labels
+    )
     return sheet.why_same(scene, "the embeddings", [site], position)
 
 
 def test_changes_that_could_matter_did_not_and_of_the_others_it_is_said_why():
     cannot = why(HEAD, EMBED)
     assert cannot.startswith("Block 4 head 3 off cannot matter for the embeddings: it changes what")
-    assert "Embeddings at “·cat” (position 1) off cannot" in cannot and "changed nothing" not in cannot
+    assert (
+        "Embeddings at “·cat” (position 1) off cannot" in cannot and "changed nothing" not in cannot
+    )
     many = why(*[HEAD] * 5)
     assert many.startswith(
         "Block 4 head 3 off, block 4 head 3 off and 3 more cannot matter for the embeddings: they"
     )
     both = why(HEAD, "z.4.2=zero", EMBED)  # a sentence for each reason
-    assert both.count("cannot matter") == 2 and "Block 4 head 3 off and block 4 head 2 off cannot" in both
+    assert (
+        both.count("cannot matter") == 2
+        and "Block 4 head 3 off and block 4 head 2 off cannot" in both
+    )
     could = why(EMBED, HEAD, position=1)
-    assert could.startswith("**Your changes changed nothing in the embeddings**: all is as it was. Block 4")
-    assert why(EMBED, position=1) == "**Your change changed nothing in the embeddings**: all is as it was."
+    assert could.startswith(
+        "**Your changes changed nothing in the embeddings**: all is as it was. Block 4"
+    )
+    assert (
+        why(EMBED, position=1)
+        == "**Your change changed nothing in the embeddings**: all is as it was."
+    )

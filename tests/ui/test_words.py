@@ -9,7 +9,16 @@ from hypothesis import given, strategies as st
 
 from gptviz.digits import term
 from gptviz.tokenizer.vocabulary import fitted, of_encoding
-from gptviz.ui.words import GLOSSARY, as_code, defined, duration, explain, is_named, is_whole, show_id
+from gptviz.ui.words import (
+    GLOSSARY,
+    as_code,
+    defined,
+    duration,
+    explain,
+    is_named,
+    is_whole,
+    show_id,
+)
 from tests.conftest import random_lm
 from tests.specs import Reader
 
@@ -46,7 +55,9 @@ def test_a_filled_up_vocabulary_has_the_same_names(lm):
 
 def test_a_hole_in_the_vocabulary_goes_by_its_number():
     ranks = {bytes([i]): i for i in range(256)}
-    encoding = tiktoken.Encoding("holes", pat_str=".", mergeable_ranks=ranks, special_tokens={"<end>": 260})
+    encoding = tiktoken.Encoding(
+        "holes", pat_str=".", mergeable_ranks=ranks, special_tokens={"<end>": 260}
+    )
     lm = replace(random_lm(), tokenizer=encoding)
     assert [show_id(lm, i) for i in (97, 257, 260)] == ["a", "<id 257>", "<end>"]
     assert [is_named(lm, i) for i in (97, 257, 260)] == [True, False, True]
@@ -85,14 +96,20 @@ def test_a_definition_is_one_sentence_that_can_be_reached():
 def test_only_the_first_occurrence_is_marked():
     text = "Tokens are `token` or token: a token has a query; queries a key"
     read = Reader(explain(text, "token", "query"))
-    assert [found["data-definition"] for found in terms(read)] == [GLOSSARY["token"], GLOSSARY["query"]]
+    assert [found["data-definition"] for found in terms(read)] == [
+        GLOSSARY["token"],
+        GLOSSARY["query"],
+    ]
     assert "".join(read.texts) == text
 
 
 def test_the_longer_term_comes_first_and_parts_of_words_do_not_count():
     text = "subheads: attention weights, head-on, then attention"
     read = Reader(explain(text, "attention", "attention weight", "head"))
-    assert [found["aria-label"].split(":")[0] for found in terms(read)] == ["attention weights", "attention"]
+    assert [found["aria-label"].split(":")[0] for found in terms(read)] == [
+        "attention weights",
+        "attention",
+    ]
 
 
 def test_code_is_left_as_it_is():
@@ -102,7 +119,15 @@ def test_code_is_left_as_it_is():
 @pytest.mark.parametrize(
     "text",
     [
-        *("<img src=x>", "``<img>`", "\\`<img>`", "a\n`\n<img>\n`", "\\\\<img>", "`a`<img>`", "``` <img>"),
+        *(
+            "<img src=x>",
+            "``<img>`",
+            "\\`<img>`",
+            "a\n`\n<img>\n`",
+            "\\\\<img>",
+            "`a`<img>`",
+            "``` <img>",
+        ),
         "&lt;img&gt;",
     ],
 )

@@ -54,7 +54,9 @@ class _Chart:
         self.layout = figure["layout"]
         for trace in self.traces:
             if trace["type"] not in TRACES:
-                raise ValueError(f"a {trace['type']} cannot be drawn still; there are {', '.join(TRACES)}")
+                raise ValueError(
+                    f"a {trace['type']} cannot be drawn still; there are {', '.join(TRACES)}"
+                )
         self.ink = self.layout["font"]["color"]
         self.paper = self.layout["paper_bgcolor"]
         self.canvas = Canvas(width, float(self.layout.get("height", 360)), self.paper)
@@ -87,7 +89,10 @@ class _Chart:
     def _axes(self) -> dict[str, Axis]:
         """The axes by their short names: "x", "y2"."""
         named = {"x", "y"} | {trace.get(f"{xy}axis", xy) for trace in self.traces for xy in "xy"}
-        return {name: Axis(name[0] == "x", self.layout.get(f"{name[0]}axis{name[1:]}", {})) for name in named}
+        return {
+            name: Axis(name[0] == "x", self.layout.get(f"{name[0]}axis{name[1:]}", {}))
+            for name in named
+        }
 
     def _axes_of(self, trace: Written) -> tuple[Axis, Axis]:
         return self.axes[trace.get("xaxis", "x")], self.axes[trace.get("yaxis", "y")]
@@ -116,7 +121,9 @@ class _Chart:
         categories: dict[str, None] = {}
         for trace in self.traces:
             if trace.get(f"{name[0]}axis", name[0]) == name and name[0] in trace:
-                categories |= {value: None for value in values(trace[name[0]]) if isinstance(value, str)}
+                categories |= {
+                    value: None for value in values(trace[name[0]]) if isinstance(value, str)
+                }
         return list(categories)
 
     def _span(self, name: str, axis: Axis) -> tuple[float, float]:
@@ -190,7 +197,12 @@ class _Chart:
     def _last_ticks(self) -> list[tuple[Axis, str]]:
         ticks = []
         for axis in self.axes.values():
-            if axis.horizontal and axis.labelled and axis.domain[1] == 1.0 and not self._angle(axis):
+            if (
+                axis.horizontal
+                and axis.labelled
+                and axis.domain[1] == 1.0
+                and not self._angle(axis)
+            ):
                 ticks += [(axis, text) for _, text in axis.ticks()[-1:]]
         return ticks
 
@@ -211,7 +223,9 @@ class _Chart:
         for axis, count, side in zip((x, y), units, sides, strict=True):
             spare = side - unit * count
             toward = axis.written.get("constraintoward", "center" if axis.horizontal else "middle")
-            before = {"left": 0.0, "top": 0.0, "right": spare, "bottom": spare}.get(toward, spare / 2)
+            before = {"left": 0.0, "top": 0.0, "right": spare, "bottom": spare}.get(
+                toward, spare / 2
+            )
             first, last = sorted((axis.start, axis.end))
             ends = first + before, last - (spare - before)
             if axis.start < axis.end:
@@ -256,7 +270,9 @@ class _Chart:
                     ends = [(pixel, other.start), (pixel, other.end)]
                     if not axis.horizontal:
                         ends = [(y, x) for x, y in ends]
-                    self.canvas.add(Line(tuple(ends), axis.written.get("gridcolor", "#dddddd"), 1.0))
+                    self.canvas.add(
+                        Line(tuple(ends), axis.written.get("gridcolor", "#dddddd"), 1.0)
+                    )
             if axis.written.get("showline"):
                 box = self._frame(axis, other)
                 self.canvas.add(Rectangle(*box, stroke=axis.written.get("linecolor", "#dddddd")))
@@ -300,7 +316,9 @@ class _Chart:
                 x = max(12.0, min(other.start, other.end) - room + 14)
                 self.canvas.write(x, middle, axis.title, 14, self.ink, anchor="middle", turn=-90.0)
 
-    def _draw_tick(self, axis: Axis, pixel: float, text: str, size: float, color: str, other: Axis) -> None:
+    def _draw_tick(
+        self, axis: Axis, pixel: float, text: str, size: float, color: str, other: Axis
+    ) -> None:
         if not axis.horizontal:
             x = min(other.start, other.end) - 6 - float(axis.written.get("ticklabelstandoff", 0))
             lines = text.split("\n")
@@ -318,7 +336,9 @@ class _Chart:
         elif above:
             self.canvas.write(pixel, edge, text, size, color, turn=angle)
         else:
-            self.canvas.write(pixel + size / 2, edge - 2, text, size, color, anchor="end", turn=angle)
+            self.canvas.write(
+                pixel + size / 2, edge - 2, text, size, color, anchor="end", turn=angle
+            )
 
     def _draw_shapes(self, below: bool) -> None:
         for shape in self.layout.get("shapes", ()):
@@ -333,7 +353,8 @@ class _Chart:
                 self._draw_path(shape["path"], color or self.ink, width, dash, opacity)
                 continue
             (x0, x1), (y0, y1) = (
-                [self._ref(shape.get(f"{xy}ref", xy), xy, shape[f"{xy}{end}"]) for end in "01"] for xy in "xy"
+                [self._ref(shape.get(f"{xy}ref", xy), xy, shape[f"{xy}{end}"]) for end in "01"]
+                for xy in "xy"
             )
             if shape["type"] == "line":
                 self.canvas.add(Line(((x0, y0), (x1, y1)), color, width, dash, opacity))
@@ -349,10 +370,14 @@ class _Chart:
         numbers = [float(part) for part in path.replace(",", " ").split() if part not in ("M", "C")]
         x = self.axes["x"]
         y = self.axes["y"]
-        points = [(x.pixel(a), y.pixel(b)) for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
+        points = [
+            (x.pixel(a), y.pixel(b)) for a, b in zip(numbers[::2], numbers[1::2], strict=True)
+        ]
         if len(points) != 4 or "C" not in path:
             raise ValueError(f"the path {path!r} cannot be drawn still: it is no single curve")
-        self.canvas.add(Curve((points[0], points[1], points[2], points[3]), color, width, dash, opacity))
+        self.canvas.add(
+            Curve((points[0], points[1], points[2], points[3]), color, width, dash, opacity)
+        )
 
     def _ref(self, ref: str, xy: str, value: Any) -> float:
         """The pixel of a shape's or a note's place: on an axis, of an axis' domain, or of the whole plot."""
@@ -375,11 +400,15 @@ class _Chart:
             lines = [line for line in str(note["text"]).replace("<br/>", "<br>").split("<br>")]
             anchor = {"left": "start", "right": "end"}.get(note.get("xanchor", "center"), "middle")
             high = len(lines) * LINE * size
-            first = {"bottom": y - high, "top": y}.get(note.get("yanchor", "middle"), y - high / 2) + size
+            first = {"bottom": y - high, "top": y}.get(
+                note.get("yanchor", "middle"), y - high / 2
+            ) + size
             widest = max(text_width(plain(line), size) for line in lines)
             if note.get("bgcolor"):
                 left = {"start": x, "end": x - widest}.get(anchor, x - widest / 2)
-                self.canvas.add(Rectangle(left - 2, first - size, widest + 4, high, note["bgcolor"]))
+                self.canvas.add(
+                    Rectangle(left - 2, first - size, widest + 4, high, note["bgcolor"])
+                )
             for number, line in enumerate(lines):
                 baseline = first + number * LINE * size
                 pieces = runs(line, font.get("color", self.ink))
@@ -387,7 +416,9 @@ class _Chart:
                     self._write_runs(pieces, x, baseline, size)
                 elif pieces:
                     text, color = pieces[0]
-                    self.canvas.write(x, baseline, text, size, color, anchor=anchor, bold=is_bold(line))
+                    self.canvas.write(
+                        x, baseline, text, size, color, anchor=anchor, bold=is_bold(line)
+                    )
 
     def _write_runs(self, pieces: list[tuple[str, str]], x: float, y: float, size: float) -> None:
         """Pieces of a line in their colours; such a line begins at its place."""
@@ -406,7 +437,10 @@ class _Chart:
         ys = [y.at(value) for value in _places(trace, "y", rows)]
         wide = abs(x.pixel(1) - x.pixel(0))
         high_cell = abs(y.pixel(1) - y.pixel(0))
-        gaps = min(float(trace.get("xgap", 0)), wide / 3), min(float(trace.get("ygap", 0)), high_cell / 3)
+        gaps = (
+            min(float(trace.get("xgap", 0)), wide / 3),
+            min(float(trace.get("ygap", 0)), high_cell / 3),
+        )
         seen = np.isfinite(z)
         box = min(xs) - wide / 2, min(ys) - high_cell / 2, wide * columns, high_cell * rows
         if rows * columns <= SHAPES:
@@ -433,7 +467,9 @@ class _Chart:
             for x, text in zip(xs, texts, strict=True):
                 lines = plain(text).split("\n")
                 first = y + ASCENT * size - (len(lines) - 1) * LINE * size / 2
-                self.canvas.write(x, first, plain(text), size, font.get("color", self.ink), anchor="middle")
+                self.canvas.write(
+                    x, first, plain(text), size, font.get("color", self.ink), anchor="middle"
+                )
 
     def _scale(self, trace: Written, z: Any) -> tuple[Sequence[Sequence[Any]], float, float]:
         """A map's colours, and the numbers at their ends."""
@@ -517,7 +553,9 @@ class _Chart:
             self._write_bar(trace, i, str(texts[i]), box, last >= first)
             self.hover.box(box, says[i])
 
-    def _write_bar(self, trace: Written, i: int, text: str, box: tuple[float, ...], forward: bool) -> None:
+    def _write_bar(
+        self, trace: Written, i: int, text: str, box: tuple[float, ...], forward: bool
+    ) -> None:
         if not text:
             return
         left, top, wide, high = box
@@ -529,7 +567,9 @@ class _Chart:
                 x = left + wide + 5
             else:
                 x = left - 5
-            self.canvas.write(x, first, plain(text), size, self.ink, anchor="start" if forward else "end")
+            self.canvas.write(
+                x, first, plain(text), size, self.ink, anchor="start" if forward else "end"
+            )
             return
         smallest = self.layout.get("uniformtext", {}).get("minsize", 9)
         widest = max(text_width(line, 1.0) for line in lines)
@@ -552,7 +592,9 @@ class _Chart:
             for points in _unbroken(xs, ys):
                 color = line.get("color", self.ink)
                 width = float(line.get("width", 2))
-                self.canvas.add(Line(tuple(points), color, width, line.get("dash", "solid"), opacity))
+                self.canvas.add(
+                    Line(tuple(points), color, width, line.get("dash", "solid"), opacity)
+                )
         if "markers" in mode:
             self._draw_markers(trace, xs, ys, opacity)
         if "text" in mode:
@@ -562,7 +604,9 @@ class _Chart:
             if math.isfinite(at_x) and math.isfinite(at_y):
                 self.hover.point(at_x, at_y, sentence)
 
-    def _draw_markers(self, trace: Written, xs: list[float], ys: list[float], opacity: float) -> None:
+    def _draw_markers(
+        self, trace: Written, xs: list[float], ys: list[float], opacity: float
+    ) -> None:
         count = len(xs)
         marker = trace.get("marker", {})
         sizes = each(marker.get("size"), count, 6)
@@ -668,7 +712,11 @@ class _Chart:
             return
         if "lines" in trace.get("mode", "lines"):
             line = trace.get("line", {})
-            look = line.get("color", self.ink), float(line.get("width", 2)), line.get("dash", "solid")
+            look = (
+                line.get("color", self.ink),
+                float(line.get("width", 2)),
+                line.get("dash", "solid"),
+            )
             self.canvas.add(Line(((x + 2, y), (x + 28, y)), *look))
         if "markers" in trace.get("mode", ""):
             sample = {"mode": "markers", "line": trace.get("line", {}), "marker": _first(marker)}
@@ -688,7 +736,9 @@ def _places(trace: Written, xy: str, count: int) -> list[Any]:
 
 def _first(marker: Written) -> dict[str, Any]:
     """A marker as it is for the first of its points."""
-    first = {key: _first_of(value) for key, value in marker.items() if key not in ("line", "colorscale")}
+    first = {
+        key: _first_of(value) for key, value in marker.items() if key not in ("line", "colorscale")
+    }
     first["line"] = {key: _first_of(value) for key, value in marker.get("line", {}).items()}
     first["size"] = min(12, first.get("size", 8))
     return first
@@ -721,13 +771,26 @@ _CORNERS = {
     "triangle-right": ((1.1, 0.0), (-0.85, -1.1), (-0.85, 1.1)),
     "arrow": ((0.0, -1.0), (0.8, 1.0), (-0.8, 1.0)),
     "pentagon": ((0.0, -1.1), (1.05, -0.34), (0.65, 0.9), (-0.65, 0.9), (-1.05, -0.34)),
-    "hexagon": ((0.95, -0.55), (0.95, 0.55), (0.0, 1.1), (-0.95, 0.55), (-0.95, -0.55), (0.0, -1.1)),
+    "hexagon": (
+        (0.95, -0.55),
+        (0.95, 0.55),
+        (0.0, 1.1),
+        (-0.95, 0.55),
+        (-0.95, -0.55),
+        (0.0, -1.1),
+    ),
     "star": tuple(
-        (math.sin(math.pi * i / 5) * (1.3, 0.55)[i % 2], -math.cos(math.pi * i / 5) * (1.3, 0.55)[i % 2])
+        (
+            math.sin(math.pi * i / 5) * (1.3, 0.55)[i % 2],
+            -math.cos(math.pi * i / 5) * (1.3, 0.55)[i % 2],
+        )
         for i in range(10)
     ),
     "hexagram": tuple(
-        (math.sin(math.pi * i / 6) * (1.3, 0.75)[i % 2], -math.cos(math.pi * i / 6) * (1.3, 0.75)[i % 2])
+        (
+            math.sin(math.pi * i / 6) * (1.3, 0.75)[i % 2],
+            -math.cos(math.pi * i / 6) * (1.3, 0.75)[i % 2],
+        )
         for i in range(12)
     ),
     "cross": (

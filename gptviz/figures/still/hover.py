@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gptviz.figures.still.values import FIELD, Axis, Written, array, each, filled, formatted, plain, values
+from gptviz.figures.still.values import (
+    FIELD,
+    Axis,
+    Written,
+    array,
+    each,
+    filled,
+    formatted,
+    plain,
+    values,
+)
 
 Box = tuple[float, float, float, float]
 
@@ -49,7 +59,8 @@ class Hover:
             columns["customdata"] = [None] * count
         fields = [{name: column[i] for name, column in columns.items()} for i in range(count)]
         return [
-            filled(template, mark_fields) for template, mark_fields in zip(templates, fields, strict=True)
+            filled(template, mark_fields)
+            for template, mark_fields in zip(templates, fields, strict=True)
         ]
 
     def cells(self, trace: Written, x: Axis, y: Axis, box: Box, z: NDArray[np.float64]) -> None:
@@ -138,7 +149,9 @@ def _field(
         numbers = array(trace[name])
     if index is not None:
         numbers = numbers[..., int(index)]
-    texts = [[_said(value, form) for value in row] for row in numbers[np.ix_(rows, columns)].tolist()]
+    texts = [
+        [_said(value, form) for value in row] for row in numbers[np.ix_(rows, columns)].tolist()
+    ]
     if all(row == texts[0] for row in texts):
         return {"column": texts[0]}
     if all(len(set(row)) == 1 for row in texts):

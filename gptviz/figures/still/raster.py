@@ -26,8 +26,21 @@ PIXELS = 96  # an inch, as in a browser
 # The first one comes with matplotlib; of the others those that this machine has, for what it lacks.
 FAMILIES = (
     *("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Serif CJK SC", "PingFang SC"),
-    *("Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "WenQuanYi Zen Hei", "SimHei"),
-    *("Arial Unicode MS", "Noto Sans", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari"),
+    *(
+        "Hiragino Sans",
+        "Microsoft YaHei",
+        "Yu Gothic",
+        "Malgun Gothic",
+        "WenQuanYi Zen Hei",
+        "SimHei",
+    ),
+    *(
+        "Arial Unicode MS",
+        "Noto Sans",
+        "Noto Sans Arabic",
+        "Noto Sans Hebrew",
+        "Noto Sans Devanagari",
+    ),
     *("Noto Sans Thai", "Noto Emoji", "Segoe UI Emoji", "Segoe UI Symbol", "Symbola", "Arial"),
 )
 
@@ -64,7 +77,9 @@ def _drawn(canvas: Canvas, kind: str, scale: float) -> bytes:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    fig = Figure((canvas.width / PIXELS, canvas.height / PIXELS), PIXELS * scale, facecolor=canvas.paper)
+    fig = Figure(
+        (canvas.width / PIXELS, canvas.height / PIXELS), PIXELS * scale, facecolor=canvas.paper
+    )
     axes = fig.add_axes((0, 0, 1, 1))
     axes.set_xlim(0, canvas.width)
     axes.set_ylim(canvas.height, 0)
@@ -75,8 +90,11 @@ def _drawn(canvas: Canvas, kind: str, scale: float) -> bytes:
     if kind == "pdf":
         dateless = {"CreationDate": None}
     with rc_context({"pdf.fonttype": 3}), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a font that lacks a letter which another has
-        fig.savefig(file, format=kind, dpi=PIXELS * scale, facecolor=canvas.paper, metadata=dateless)
+        # of a font that lacks a letter which another has
+        warnings.simplefilter("ignore", UserWarning)
+        fig.savefig(
+            file, format=kind, dpi=PIXELS * scale, facecolor=canvas.paper, metadata=dateless
+        )
     return file.getvalue()
 
 
@@ -88,7 +106,9 @@ def _draw(axes: Any, marks: Sequence[Mark], left: float, top: float) -> None:
 
     def draw_shapes() -> None:
         if shapes:
-            axes.add_collection(PatchCollection(shapes, match_original=True, zorder=1), autolim=False)
+            axes.add_collection(
+                PatchCollection(shapes, match_original=True, zorder=1), autolim=False
+            )
             shapes.clear()
 
     for mark in marks:
@@ -137,7 +157,9 @@ def _paste(axes: Any, mark: Pixels, left: float, top: float) -> None:
     axes.set_ylim(limits[1])
 
 
-def _look(fill: str | None, stroke: str | None, width: float, dash: str, opacity: float) -> dict[str, Any]:
+def _look(
+    fill: str | None, stroke: str | None, width: float, dash: str, opacity: float
+) -> dict[str, Any]:
     points = width * 72 / PIXELS
     stroked = stroke is not None and width > 0
     look: dict[str, Any] = {"facecolor": fill or "none", "edgecolor": "none", "linewidth": 0.0}
@@ -172,7 +194,8 @@ def _write(axes: Any, mark: Text, left: float, top: float) -> None:
 def drawable(text: str) -> str:
     """The text with U+1F642 in place of a character that no font of this machine has."""
     return "".join(
-        character if _has_a_font(ord(character)) else f"U+{ord(character):04X}" for character in text
+        character if _has_a_font(ord(character)) else f"U+{ord(character):04X}"
+        for character in text
     )
 
 
@@ -188,7 +211,9 @@ def _families() -> tuple[str, ...]:
 def _fonts() -> list[Any]:
     from matplotlib import font_manager
 
-    files = [font_manager.findfont(font_manager.FontProperties(family=name)) for name in _families()]
+    files = [
+        font_manager.findfont(font_manager.FontProperties(family=name)) for name in _families()
+    ]
     return [font_manager.get_font(file) for file in dict.fromkeys(files)]
 
 

@@ -196,7 +196,9 @@ class Axis:
         return self.pixel(self.place(value))
 
     def pixel(self, place: float) -> float:
-        return self.start + (place - self.low) / ((self.high - self.low) or 1.0) * (self.end - self.start)
+        return self.start + (place - self.low) / ((self.high - self.low) or 1.0) * (
+            self.end - self.start
+        )
 
     def ticks(self) -> list[tuple[float, str]]:
         """The places of the axis' labels, in its own units, and their texts."""
@@ -210,13 +212,19 @@ class Axis:
             else:
                 texts = [str(name) for name in names]
             return [
-                (position, text) for position, text in zip(places, texts, strict=False) if self._has(position)
+                (position, text)
+                for position, text in zip(places, texts, strict=False)
+                if self._has(position)
             ]
         if self.categories:
             room = abs(self.end - self.start) / max(1.0, abs(self.high - self.low))
             every_nth = max(1, math.ceil(1.2 * self.size / max(room, 0.01)))
             texts = [alias.get(name, name) for name in self.categories]
-            return [(float(i), text) for i, text in enumerate(texts) if i % every_nth == 0 and self._has(i)]
+            return [
+                (float(i), text)
+                for i, text in enumerate(texts)
+                if i % every_nth == 0 and self._has(i)
+            ]
         low, high = sorted((self.low, self.high))
         if self.is_log:
             powers = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)

@@ -35,7 +35,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--work", type=Path, required=True, help="the run's folder")
     made.add_argument("--address", required=True, help="of the cluster: auto, or its host:port")
     made.add_argument("--nice", type=int, help="how far to stand back for other programs, 0 to 19")
-    made.add_argument("--leash", action="store_true", help="end, and remove --work, with standard input")
+    made.add_argument(
+        "--leash", action="store_true", help="end, and remove --work, with standard input"
+    )
     return made
 
 

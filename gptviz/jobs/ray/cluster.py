@@ -32,12 +32,15 @@ from gptviz.jobs.task import Execution, Task
 
 AUTO = "auto"
 LARGE = 10**8  # parameters: GPT-2's smallest model; the texts of such a one are read by the cluster
-EACH = 2  # tasks for a processor: at work, and the next, since Ray hears late that a processor is free
+# tasks for a processor: at work, and the next, since Ray hears late that a processor is free
+EACH = 2
 REACH = 3.0  # seconds for an address to answer; Ray itself would try for a minute and a half
 # what Ray reads when it is imported
 ENVIRONMENT = {
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "15",  # a program ends so long after its cluster; 60 by itself
-    "RAY_ENABLE_ZERO_COPY_TORCH_TENSORS": "1",  # a model's weights once for all workers of a machine
+    # a program ends so long after its cluster; 60 by itself
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "15",
+    # a model's weights once for all workers of a machine
+    "RAY_ENABLE_ZERO_COPY_TORCH_TENSORS": "1",
 }
 
 
@@ -53,7 +56,9 @@ def reach(address: str) -> None:
     if address == AUTO:
         return  # Ray itself knows at once whether one runs here
     if not (host and port.isdigit()):
-        raise ValueError(f"{address!r} is no address of a Ray cluster; it is {AUTO}, or like 10.0.0.1:6379")
+        raise ValueError(
+            f"{address!r} is no address of a Ray cluster; it is {AUTO}, or like 10.0.0.1:6379"
+        )
     try:
         socket.create_connection((host, int(port)), REACH).close()
     except (OSError, OverflowError) as problem:
@@ -212,7 +217,8 @@ class Cluster(Files):
                 self._say("end")
 
 
-Wait = Callable[["Future[Any]", Callable[[], int]], None]  # until it is done; its place in the queue
+# until it is done; its place in the queue
+Wait = Callable[["Future[Any]", Callable[[], int]], None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,7 +242,9 @@ class Served(LanguageModel):
         ids = tuple(self._ids(text, special_tokens))
         every = (*self.edits, *edits_of(edits))
         known = after is not None and ids == tuple(token.id for token in after.tokens[: len(ids)])
-        here = keep is not None or grad is not None or known or any(edit.is_function for edit in every)
+        here = (
+            keep is not None or grad is not None or known or any(edit.is_function for edit in every)
+        )
         if not here:
             with suppress(Lost):
                 return self.read(ids, every, tuple(at_once), tuple(reduce)).received(self)

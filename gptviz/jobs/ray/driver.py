@@ -99,7 +99,11 @@ class Driver:
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
         with self._deploying:
             self._passes = self._passes or passes.deployed()
-        return self._passes.options(multiplexed_model_id=file).read.remote(file, [stored], text).result()
+        return (
+            self._passes.options(multiplexed_model_id=file)
+            .read.remote(file, [stored], text)
+            .result()
+        )
 
     def _stored(self, file: str) -> Any:
         """A model in the cluster's store, for all of its workers."""

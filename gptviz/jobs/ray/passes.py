@@ -31,7 +31,11 @@ Text = tuple[tuple[int, ...], tuple[Edit, ...], tuple[str | Key, ...], tuple[Red
 @serve.deployment(
     max_ongoing_requests=1000,
     max_replicas_per_node=1,
-    autoscaling_config={"min_replicas": 1, "max_replicas": 100, "target_ongoing_requests": TOGETHER},
+    autoscaling_config={
+        "min_replicas": 1,
+        "max_replicas": 100,
+        "target_ongoing_requests": TOGETHER,
+    },
     ray_actor_options={"num_cpus": 0},  # somebody looks at a page, which is not to wait for maps
 )
 class Passes:
@@ -82,7 +86,9 @@ def read(lm: LanguageModel, texts: Sequence[Text]) -> list[bytes | ValueError]:
 def _letters(lm: LanguageModel, texts: Sequence[Text]) -> list[bytes]:
     _, edits, at_once, reduce = texts[0]
     more = {"reduce": reduce} if reduce else {}
-    traces = lm.edited(*edits).traces([text[0] for text in texts], TOGETHER, at_once=at_once, **more)
+    traces = lm.edited(*edits).traces(
+        [text[0] for text in texts], TOGETHER, at_once=at_once, **more
+    )
     return [pickle.dumps(trace.sent()) for trace in traces]
 
 

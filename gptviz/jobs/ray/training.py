@@ -44,7 +44,9 @@ class Trainer:
         return over, files
 
 
-def train_far(address: str, folder: Path, stop_at: int | None = None, snapshots: bool = True) -> LiveRun:
+def train_far(
+    address: str, folder: Path, stop_at: int | None = None, snapshots: bool = True
+) -> LiveRun:
     """Train as `train` does, on a machine of the Ray cluster at this address ("auto", or host:port).
 
     Raises ValueError, a sentence, where no cluster answers, and where the machine is lost meanwhile: the run
@@ -62,5 +64,7 @@ def train_far(address: str, folder: Path, stop_at: int | None = None, snapshots:
             over, files = ray.get(trainer.news.remote(run.wish))
             receive(folder, files)
     except RayError as problem:
-        raise ValueError(f"the machine that trained it is gone ({type(problem).__name__})") from None
+        raise ValueError(
+            f"the machine that trained it is gone ({type(problem).__name__})"
+        ) from None
     return run

@@ -12,6 +12,18 @@ code in them is ever run.
 """
 
 from gptviz.models.checkpoints.detect import Checkpoint, recognise
-from gptviz.models.checkpoints.errors import CheckpointError, HeadsMissing, SurplusTokens, TokenizerMissing
+from gptviz.models.checkpoints.errors import (
+    CheckpointError,
+    HeadsMissing,
+    SurplusTokens,
+    TokenizerMissing,
+)
 
-__all__ = ["Checkpoint", "CheckpointError", "HeadsMissing", "SurplusTokens", "TokenizerMissing", "recognise"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "HeadsMissing",
+    "SurplusTokens",
+    "TokenizerMissing",
+    "recognise",
+]

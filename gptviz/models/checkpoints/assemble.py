@@ -116,15 +116,21 @@ def checked(
     if config.n_layers > MOST_BLOCKS:
         raise CheckpointError(f"{path} has {config.n_layers} blocks; at most {MOST_BLOCKS} work")
     if config.n_layers > len(names):  # before anything is built as deep as a damaged config says
-        raise CheckpointError(f"{path} has {len(names)} tensors, too few for {config.n_layers} blocks")
+        raise CheckpointError(
+            f"{path} has {len(names)} tensors, too few for {config.n_layers} blocks"
+        )
     if config.context_length > LONGEST_CONTEXT:
         length = config.context_length
-        raise CheckpointError(f"{path}: the context length is {length}; at most {LONGEST_CONTEXT} work")
+        raise CheckpointError(
+            f"{path}: the context length is {length}; at most {LONGEST_CONTEXT} work"
+        )
     try:
         model = blank_model(config)
         copies = dialect.table(config)
     except RuntimeError as error:  # a tensor of more bytes than there are numbers for
-        raise CheckpointError(f"{path}: no model can be as large as the config says: {error}") from None
+        raise CheckpointError(
+            f"{path}: no model can be as large as the config says: {error}"
+        ) from None
     # a tied head may be stored all the same: then it must be the embedding, or it stands for it
     head = None
     if config.tie_embeddings:
@@ -159,7 +165,9 @@ def _check_names(tensors: Tensors, names: dict[str, str], expected: set[str]) ->
         raise CheckpointError(f"{tensors.path} lacks {missing[0]} {counts}")
     if surplus:
         name = names[surplus[0]]
-        raise CheckpointError(f"{tensors.where(name)} has {name}, which such a model does not have {counts}")
+        raise CheckpointError(
+            f"{tensors.where(name)} has {name}, which such a model does not have {counts}"
+        )
 
 
 def _check_tied(tensors: Tensors, head: str, embedding: str) -> None:
@@ -178,7 +186,11 @@ def _check_tied(tensors: Tensors, head: str, embedding: str) -> None:
 
 
 def _copied(
-    tensors: Tensors, wanted: dict[str, list[Copy]], shapes: Shapes, dtype: torch.dtype, config: GPTConfig
+    tensors: Tensors,
+    wanted: dict[str, list[Copy]],
+    shapes: Shapes,
+    dtype: torch.dtype,
+    config: GPTConfig,
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield our names with tensors in memory of their own, one tensor of the file at a time."""
     largest: dict[str, float] = {}
@@ -219,7 +231,8 @@ def _not_finite(tensor: torch.Tensor, dtype: torch.dtype) -> str:
 # ---- how large a model's numbers can get ----
 
 LIMIT = 1e37  # of float32's 3.4e38, and bfloat16's: what is left is for rounding
-SMALLEST = 1.2e-38  # float32's; a norm_eps below it is 0, and a LayerNorm of equal numbers divides by it
+# float32's; a norm_eps below it is 0, and a LayerNorm of equal numbers divides by it
+SMALLEST = 1.2e-38
 
 
 def largest_possible(config: GPTConfig, largest: Mapping[str, float]) -> float:

@@ -45,7 +45,9 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
     blocks = {match[1] for name in names if (match := IN_BLOCK.match(name))}
     if n_heads is None:
         raise heads_missing(tensors.path, sizes["emb_dim"])
-    tied = "out_head.weight" not in names or tensors.shares(names["out_head.weight"], names["tok_emb.weight"])
+    tied = "out_head.weight" not in names or tensors.shares(
+        names["out_head.weight"], names["tok_emb.weight"]
+    )
     with errors_of(tensors.path):
         return GPTConfig(
             **sizes,

@@ -112,7 +112,8 @@ def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
     if len(files) == 1:
         checkpoint = _file(files[0], n_heads)
         return replace(
-            checkpoint, vocabulary=lambda: checkpoint.vocabulary() or tokenizer_files.read_folder(path)
+            checkpoint,
+            vocabulary=lambda: checkpoint.vocabulary() or tokenizer_files.read_folder(path),
         )
     several = f"several files of weights: name one of {', '.join(file.name for file in files)}"
     what = several if files else "no weights"
@@ -121,7 +122,11 @@ def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
 
 def _weights_in(folder: Path) -> list[Path]:
     """The folder's files of weights, without those of an optimizer, if there are others."""
-    files = [file for file in sorted(folder.iterdir()) if file.suffix in (*TORCH_SUFFIXES, ".safetensors")]
+    files = [
+        file
+        for file in sorted(folder.iterdir())
+        if file.suffix in (*TORCH_SUFFIXES, ".safetensors")
+    ]
     return [file for file in files if not OPTIMIZERS.search(file.name)] or files
 
 
@@ -138,7 +143,9 @@ def _file(path: Path, n_heads: int | None) -> Checkpoint:
     if path.suffix == ".safetensors":
         return _state_dict(path, SafeTensors(path), n_heads)
     if path.suffix not in TORCH_SUFFIXES:
-        raise CheckpointError(f"{path} is no checkpoint: known are .safetensors, {', '.join(TORCH_SUFFIXES)}")
+        raise CheckpointError(
+            f"{path} is no checkpoint: known are .safetensors, {', '.join(TORCH_SUFFIXES)}"
+        )
     saved = read_pickle(path)
     if nanogpt.is_nanogpt(saved):
         return _nanogpt(path, nanogpt.read_config(path, saved), TorchTensors(path, saved))
@@ -151,7 +158,9 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
     if book.is_book(names):
         if path.name == folder.WEIGHTS and config_beside.is_file():
             return _in_folder(path.parent, n_heads)
-        return Checkpoint(path, book.DIALECT, book.config_of(tensors, n_heads), tensors, lambda: None, True)
+        return Checkpoint(
+            path, book.DIALECT, book.config_of(tensors, n_heads), tensors, lambda: None, True
+        )
     if names & {"wte.weight", "transformer.wte.weight"}:
         if config_beside.is_file():
             config = read_json(config_beside)
@@ -175,7 +184,9 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
 
 def _nanogpt(path: Path, config: GPTConfig, tensors: Tensors) -> Checkpoint:
     meta = partial(folder.meta_of, path.parent)
-    return Checkpoint(path, nanogpt.DIALECT, config, tensors, meta, True, nanogpt.doubt(path, config))
+    return Checkpoint(
+        path, nanogpt.DIALECT, config, tensors, meta, True, nanogpt.doubt(path, config)
+    )
 
 
 def _openais(path: Path) -> Checkpoint:
@@ -184,7 +195,9 @@ def _openais(path: Path) -> Checkpoint:
         raise CheckpointError(f"{path} changed while it was being read; try again")
     config = tensorflow.read_config(path)
     tensors = tensorflow.TensorFlowTensors(index)
-    return Checkpoint(path, tensorflow.DIALECT, config, tensors, lambda: tokenizer_files.read_folder(path))
+    return Checkpoint(
+        path, tensorflow.DIALECT, config, tensors, lambda: tokenizer_files.read_folder(path)
+    )
 
 
 def _ours(path: Path) -> Checkpoint:

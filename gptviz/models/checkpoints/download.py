@@ -132,7 +132,9 @@ def _weights(cache: "_Cache", repository: str, commit: str) -> list[Remote]:
             return [remote]
         _bounded([remote], MOST_OF_INDEX)
         cache.fetch([remote], None)
-        shards = {name: ask(repository, name, commit) for name in shards_of(cache.folder(remote) / name)}
+        shards = {
+            name: ask(repository, name, commit) for name in shards_of(cache.folder(remote) / name)
+        }
         missing = [shard for shard, file in shards.items() if file is None]
         if missing:
             raise CheckpointError(f"{repository} lacks {missing[0]}, which its {name} names")
@@ -170,11 +172,22 @@ class _Cache:
             arrived[remote] = bytes_here
             if report is not None:
                 report(
-                    Progress(remote.name, sum(arrived.values()), total, resumed, time.monotonic() - started)
+                    Progress(
+                        remote.name,
+                        sum(arrived.values()),
+                        total,
+                        resumed,
+                        time.monotonic() - started,
+                    )
                 )
 
         for remote in remotes:
-            fetch(remote, self.blob(remote), self.locks / f"{remote.etag}.lock", partial(received, remote))
+            fetch(
+                remote,
+                self.blob(remote),
+                self.locks / f"{remote.etag}.lock",
+                partial(received, remote),
+            )
             _link(self.blob(remote), self.folder(remote) / remote.name)
 
     def _bytes_here(self, remote: Remote) -> int:

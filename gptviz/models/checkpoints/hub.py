@@ -29,29 +29,39 @@ class HubModel:
 
 
 def _gpt2(repository: str, n_layers: int, n_heads: int, emb_dim: int, about: str) -> HubModel:
-    config = GPTConfig(50257, 1024, emb_dim, n_heads, n_layers, 0.1, qkv_bias=True, tie_embeddings=True)
+    config = GPTConfig(
+        50257, 1024, emb_dim, n_heads, n_layers, 0.1, qkv_bias=True, tie_embeddings=True
+    )
     masks = n_layers * config.context_length**2  # unlike ours, a float32 mask a block
-    return HubModel((repository, repository.split("/")[1]), config, about, 4 * (config.parameters + masks))
+    return HubModel(
+        (repository, repository.split("/")[1]), config, about, 4 * (config.parameters + masks)
+    )
 
 
 def _tiny_stories(size: str, n_layers: int, emb_dim: int, about: str) -> HubModel:
     """A GPT-Neo with masks of a byte; the file has 2,048 positions, of which we read 256."""
     config = GPTConfig(50257, 256, emb_dim, 16, n_layers, tie_embeddings=True)
     numbers = config.parameters + (2048 - config.context_length) * emb_dim
-    return HubModel((f"roneneldan/TinyStories-{size}",), config, about, 4 * numbers + n_layers * 2048**2)
+    return HubModel(
+        (f"roneneldan/TinyStories-{size}",), config, about, 4 * numbers + n_layers * 2048**2
+    )
 
 
 HUB_MODELS = {
     "gpt2": _gpt2(
         "openai-community/gpt2", 12, 12, 768, "OpenAI's smallest GPT-2 (2019): 8 million web pages"
     ),
-    "gpt2-medium": _gpt2("openai-community/gpt2-medium", 24, 16, 1024, "OpenAI's GPT-2 medium (2019)"),
+    "gpt2-medium": _gpt2(
+        "openai-community/gpt2-medium", 24, 16, 1024, "OpenAI's GPT-2 medium (2019)"
+    ),
     "gpt2-large": _gpt2("openai-community/gpt2-large", 36, 20, 1280, "OpenAI's GPT-2 large (2019)"),
     "gpt2-xl": _gpt2("openai-community/gpt2-xl", 48, 25, 1600, "OpenAI's GPT-2 XL (2019)"),
     "distilgpt2": _gpt2(
         "distilbert/distilgpt2", 6, 12, 768, "half of GPT-2's blocks, taught to answer as it does"
     ),
-    "tinystories-1m": _tiny_stories("1M", 8, 64, "a GPT-Neo that read stories for small children (2023)"),
+    "tinystories-1m": _tiny_stories(
+        "1M", 8, 64, "a GPT-Neo that read stories for small children (2023)"
+    ),
     "tinystories-8m": _tiny_stories("8M", 8, 256, "the same, with four times the width"),
     "tinystories-33m": _tiny_stories(
         "33M", 4, 768, "the same, as wide as GPT-2 and with a third of its blocks"

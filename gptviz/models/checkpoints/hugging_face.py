@@ -25,7 +25,9 @@ from gptviz.models.checkpoints.tensors import Tensors, open_tensors
 
 # in the order in which transformers looks for them
 WEIGHTS = tuple(
-    f"{name}{index}" for name in ("model.safetensors", "pytorch_model.bin") for index in ("", ".index.json")
+    f"{name}{index}"
+    for name in ("model.safetensors", "pytorch_model.bin")
+    for index in ("", ".index.json")
 )
 
 # their parts of a block, and ours
@@ -102,7 +104,10 @@ def gpt2_table(
     `query_factors`: how many times longer our queries are, of each block; as long as theirs if not given.
     """
     kinds = ("weight", "bias") if biases else ("weight",)
-    copies = [Copy(f"{root}wte.weight", "tok_emb.weight"), Copy(f"{root}wpe.weight", "pos_emb.weight")]
+    copies = [
+        Copy(f"{root}wte.weight", "tok_emb.weight"),
+        Copy(f"{root}wpe.weight", "pos_emb.weight"),
+    ]
     for block in range(n_layers):
         theirs = f"{root}h.{block}."
         ours = f"trf_blocks.{block}."
@@ -120,7 +125,9 @@ def gpt2_table(
     return copies + [Copy(f"{root}ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in kinds]
 
 
-def _others(theirs: str, ours: str, linears: dict[str, str], kind: str, turned: bool = False) -> list[Copy]:
+def _others(
+    theirs: str, ours: str, linears: dict[str, str], kind: str, turned: bool = False
+) -> list[Copy]:
     """The weights, or the biases, of what a block has beside query, key and value."""
     copies = [Copy(f"{theirs}{t}.{kind}", f"{ours}{o}.{kind}", turned) for t, o in linears.items()]
     return copies + [Copy(f"{theirs}ln_{n}.{kind}", f"{ours}norm{n}.{NORM[kind]}") for n in (1, 2)]
@@ -133,15 +140,24 @@ def table(config: GPTConfig) -> list[Copy]:
 
 def neo_table(config: GPTConfig) -> list[Copy]:
     """Every tensor of a GPT-Neo."""
-    copies = [Copy("wte.weight", "tok_emb.weight"), Copy("wpe.weight", "pos_emb.weight", first=True)]
+    copies = [
+        Copy("wte.weight", "tok_emb.weight"),
+        Copy("wpe.weight", "pos_emb.weight", first=True),
+    ]
     for block in range(config.n_layers):
         theirs = f"h.{block}."
         ours = f"trf_blocks.{block}."
-        for name, part, factor in zip("qkv", QKV, (math.sqrt(config.head_dim), 1.0, 1.0), strict=True):
+        for name, part, factor in zip(
+            "qkv", QKV, (math.sqrt(config.head_dim), 1.0, 1.0), strict=True
+        ):
             source = f"{theirs}attn.attention.{name}_proj.weight"
             copies.append(Copy(source, f"{ours}{part}.weight", factor=factor))
         copies += [copy for kind in NORM for copy in _others(theirs, ours, NEO_LINEARS, kind)]
-    return copies + [Copy(f"ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in NORM] + head_table(config)
+    return (
+        copies
+        + [Copy(f"ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in NORM]
+        + head_table(config)
+    )
 
 
 def head_table(config: GPTConfig) -> list[Copy]:
@@ -157,7 +173,8 @@ def _dialect(name: str, table: Callable[[GPTConfig], list[Copy]], attention: str
     return Dialect(f"a Hugging Face {name}", table, "lm_head.weight", ROOT, ignored, OTHER_NAMES)
 
 
-OTHER_NAMES = {"lm_head.decoder.weight": "lm_head.weight"}  # as the first releases had it: DialoGPT's files
+# as the first releases had it: DialoGPT's files
+OTHER_NAMES = {"lm_head.decoder.weight": "lm_head.weight"}
 
 DIALECT = _dialect("GPT-2", table, "attn")
 NEO_DIALECT = _dialect("GPT-Neo", neo_table, r"attn\.attention")
@@ -217,24 +234,34 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
     kind = values.get("model_type")
     if architectures not in (None, *([name] for name in ARCHITECTURES)):
         allowed = ", ".join(json.dumps([name]) for name in ARCHITECTURES)
-        raise CheckpointError(f'{path}: "architectures" is {architectures!r}; only {allowed} can be read')
+        raise CheckpointError(
+            f'{path}: "architectures" is {architectures!r}; only {allowed} can be read'
+        )
     if architectures is None and "model_type" not in values:
-        raise CheckpointError(f'{path} has neither "architectures" nor "model_type": is it a config?')
+        raise CheckpointError(
+            f'{path} has neither "architectures" nor "model_type": is it a config?'
+        )
     expected = ARCHITECTURES[architectures[0]] if architectures else kind
     if kind not in (None, expected) or not isinstance(expected, str) or expected not in FAMILIES:
         if architectures:
             model_types = expected
         else:
             model_types = " and ".join(FAMILIES)
-        raise CheckpointError(f'{path}: "model_type" is {kind!r}; this model does only {model_types}')
+        raise CheckpointError(
+            f'{path}: "model_type" is {kind!r}; this model does only {model_types}'
+        )
     keys = FAMILIES[expected]
     for key, value in ONLY.items():
         if values.get(key, value) != value and not (value == {} and values[key] is None):
-            raise CheckpointError(f'{path}: "{key}" is {values[key]!r}; this model does only {value!r}')
+            raise CheckpointError(
+                f'{path}: "{key}" is {values[key]!r}; this model does only {value!r}'
+            )
     activation = values.get("activation_function", "gelu_new")
     with errors_of(path):
         one_of('"activation_function"', activation, ACTIVATIONS)
-    theirs: dict[str, Any] = {ours: values.get(key, default) for ours, (key, default) in keys.items()}
+    theirs: dict[str, Any] = {
+        ours: values.get(key, default) for ours, (key, default) in keys.items()
+    }
     width = theirs["emb_dim"]
     inner = theirs.pop("inner")
     if inner is not None and isinstance(width, int) and inner != 4 * width:
@@ -267,7 +294,9 @@ def _seen_by_all(values: dict[str, Any], positions: Any) -> Any:
     kinds = {kind for kinds, _ in values.get("attention_types", ALTERNATING) for kind in kinds}
     window = values.get("window_size", 256)
     if not kinds <= {"global", "local"}:
-        raise ValueError(f'"attention_types" has {", ".join(sorted(kinds))}; known are global and local')
+        raise ValueError(
+            f'"attention_types" has {", ".join(sorted(kinds))}; known are global and local'
+        )
     if not isinstance(window, int):
         raise ValueError(f'"window_size" is {window!r}; it must be a whole number')
     if "local" in kinds and isinstance(positions, int):

@@ -65,7 +65,9 @@ class Kind:
         """
         lines = self.lines(path.name)
         if in_memory:
-            lines = lines.replace(f'torch.load("{path.name}", map_location="cpu")', "model.state_dict()")
+            lines = lines.replace(
+                f'torch.load("{path.name}", map_location="cpu")', "model.state_dict()"
+            )
         return CheckpointError(with_code(f"{path} is {self.name}{detail}. {self.says}", lines))
 
     def lines(self, file: str) -> str:
@@ -96,11 +98,14 @@ OTHER = {
     "T5": r"(^|\.)(encoder|decoder)\.block\.\d+\.layer\.\d+\.",
 }
 # whole names: the book's model_and_optimizer.pth has a model
-OPTIMIZERS = re.compile(r"^(optimizer|scheduler|scaler|training_args)\.(pt|bin|pth)$|^rng_state.*\.pth$")
+OPTIMIZERS = re.compile(
+    r"^(optimizer|scheduler|scaler|training_args)\.(pt|bin|pth)$|^rng_state.*\.pth$"
+)
 OURS = ("gpt2", "gpt_neo")
 ADAPTER_CONFIG = "adapter_config.json"
 INDEX = ".index.json"  # of shards
-SETTINGS = (".json", ".txt", ".tiktoken", ".pkl", ".model", ".md")  # endings of what lies beside weights
+# endings of what lies beside weights
+SETTINGS = (".json", ".txt", ".tiktoken", ".pkl", ".model", ".md")
 
 
 def _has_name(pattern: re.Pattern[str]) -> Callable[[Shapes], bool]:
@@ -117,7 +122,9 @@ def _is_theirs_with_other_head(seen: Seen) -> bool:
     architectures = seen.config.get("architectures")
     if seen.config.get("model_type") not in OURS or not isinstance(architectures, list):
         return False
-    return any(str(name).endswith(("Classification", "QuestionAnswering")) for name in architectures)
+    return any(
+        str(name).endswith(("Classification", "QuestionAnswering")) for name in architectures
+    )
 
 
 def _is_other_architecture(seen: Seen) -> bool:
@@ -151,7 +158,10 @@ def _is_of_tensorflow(seen: Seen) -> bool:
 def _is_of_deepspeed(seen: Seen) -> bool:
     if seen.ends("_optim_states.pt", "_model_states.pt"):
         return True
-    return "zero_to_fp32.py" in seen.inside and not seen.inside & {"model.safetensors", "pytorch_model.bin"}
+    return "zero_to_fp32.py" in seen.inside and not seen.inside & {
+        "model.safetensors",
+        "pytorch_model.bin",
+    }
 
 
 def _is_a_lone_shard(seen: Seen) -> bool:
@@ -312,7 +322,9 @@ KINDS = (
         MERGE_PEFT,
         looks_so=lambda seen: (
             seen.name.startswith(("adapter_model.", ADAPTER_CONFIG))
-            or bool(seen.inside & {ADAPTER_CONFIG, "adapter_model.safetensors", "adapter_model.bin"})
+            or bool(
+                seen.inside & {ADAPTER_CONFIG, "adapter_model.safetensors", "adapter_model.bin"}
+            )
         ),
         named_so=_has_name(ADAPTER),
     ),
@@ -365,7 +377,9 @@ KINDS = (
         "the ending `.h5`, or its first bytes",
         "GPT-2's repository has model.safetensors beside it: take that. Convert a model of your own.",
         FROM_TENSORFLOW,
-        looks_so=lambda seen: seen.ends(".h5", ".hdf5", ".keras") or seen.first.startswith(b"\x89HDF"),
+        looks_so=lambda seen: (
+            seen.ends(".h5", ".hdf5", ".keras") or seen.first.startswith(b"\x89HDF")
+        ),
     ),
     Kind(
         "Flax's weights",
@@ -407,7 +421,9 @@ KINDS = (
         "`.metadata` and files that end in `.distcp`",
         "Make one file of it.",
         FROM_DISTRIBUTED,
-        looks_so=lambda seen: any(name.endswith(".distcp") for name in seen.inside) or seen.ends(".distcp"),
+        looks_so=lambda seen: (
+            any(name.endswith(".distcp") for name in seen.inside) or seen.ends(".distcp")
+        ),
     ),
     Kind(
         "a DeepSpeed checkpoint, with weights split over its files",
@@ -430,7 +446,9 @@ KINDS = (
         looks_so=lambda seen: (
             _is_zip_of_files(seen)
             or seen.ends(".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst")
-            or seen.first.startswith((b"\x1f\x8b", b"7z\xbc\xaf", b"\xfd7zXZ", b"(\xb5/\xfd", b"Rar!"))
+            or seen.first.startswith(
+                (b"\x1f\x8b", b"7z\xbc\xaf", b"\xfd7zXZ", b"(\xb5/\xfd", b"Rar!")
+            )
         ),
     ),
     Kind(
@@ -456,14 +474,27 @@ KINDS = (
         "`config.json`, `tokenizer.json`, `vocab.json`, `merges.txt`, `meta.pkl`, by themselves",
         "Give the folder that it is in, or the file of weights beside it.",
         looks_so=lambda seen: (
-            seen.ends(".json", ".txt", ".tiktoken", "meta.pkl", ".model", ".md") and not seen.ends(INDEX)
+            seen.ends(".json", ".txt", ".tiktoken", "meta.pkl", ".model", ".md")
+            and not seen.ends(INDEX)
         ),
     ),
 )
 
 # endings of what is recognised by them, and never read
 ENDINGS = (
-    *(".h5", ".hdf5", ".keras", ".msgpack", ".pb", ".onnx", ".tflite", ".ot", ".mlmodel", ".pt2", ".engine"),
+    *(
+        ".h5",
+        ".hdf5",
+        ".keras",
+        ".msgpack",
+        ".pb",
+        ".onnx",
+        ".tflite",
+        ".ot",
+        ".mlmodel",
+        ".pt2",
+        ".engine",
+    ),
     *(".gguf", ".ggml", ".npy", ".npz", ".distcp"),
     *(".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst"),
 )

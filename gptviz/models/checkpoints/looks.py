@@ -90,7 +90,9 @@ def meant(path: Path) -> Path:
     """
     if not path.is_dir() or (path / CONFIG).is_file():
         return path
-    steps = {int(match[1]): folder for folder in path.iterdir() if (match := STEP.fullmatch(folder.name))}
+    steps = {
+        int(match[1]): folder for folder in path.iterdir() if (match := STEP.fullmatch(folder.name))
+    }
     if steps:
         return steps[max(steps)]
     commit = path / "refs" / "main"
@@ -118,10 +120,14 @@ def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a small file. Raises CheckpointError."""
     try:
         if path.stat().st_size > LONGEST_TEXT:
-            raise ValueError(f"it has {path.stat().st_size:,} bytes; at most {LONGEST_TEXT:,} are read")
+            raise ValueError(
+                f"it has {path.stat().st_size:,} bytes; at most {LONGEST_TEXT:,} are read"
+            )
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise CheckpointError(f"{path.parent} has no {path.name}: it is not a model folder") from None
+        raise CheckpointError(
+            f"{path.parent} has no {path.name}: it is not a model folder"
+        ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is not JSON: {error}") from None
     if not isinstance(values, dict):

@@ -48,7 +48,9 @@ DIALECT = Dialect(
 
 def is_nanogpt(saved: object) -> bool:
     """Whether what was saved is nanoGPT's ckpt.pt or a file of build-nanogpt, which say their sizes."""
-    return isinstance(saved, dict) and "model" in saved and ("model_args" in saved or _is_build(saved))
+    return (
+        isinstance(saved, dict) and "model" in saved and ("model_args" in saved or _is_build(saved))
+    )
 
 
 def _is_build(saved: dict[str, Any]) -> bool:
@@ -148,7 +150,9 @@ LARGEST = 16 * 2**20  # bytes; Unicode's 150,000 characters fit
 
 class _DataOnly(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> NoReturn:
-        raise CheckpointError(f"it asks for {module}.{name}, which is code, and only data is read here")
+        raise CheckpointError(
+            f"it asks for {module}.{name}, which is code, and only data is read here"
+        )
 
     def persistent_load(self, pid: Any) -> NoReturn:
         raise CheckpointError("it refers to something outside the file")
@@ -158,7 +162,9 @@ def read_meta(path: Path) -> Vocabulary:
     """The character vocabulary of a meta.pkl. Raises CheckpointError; never runs anything."""
     try:
         if path.stat().st_size > LARGEST:
-            raise CheckpointError(f"it has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+            raise CheckpointError(
+                f"it has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read"
+            )
         with path.open("rb") as file:
             meta = _DataOnly(file).load()
         return _vocabulary(meta)
@@ -167,7 +173,9 @@ def read_meta(path: Path) -> Vocabulary:
             kind = ""
         else:
             kind = f"{type(error).__name__} "
-        raise CheckpointError(f"{path} is not nanoGPT's table of characters: {kind}{error}") from None
+        raise CheckpointError(
+            f"{path} is not nanoGPT's table of characters: {kind}{error}"
+        ) from None
 
 
 def _vocabulary(meta: Any) -> Vocabulary:
@@ -175,7 +183,9 @@ def _vocabulary(meta: Any) -> Vocabulary:
         raise CheckpointError('it has no dict "stoi" from characters to ids')
     for character, id in meta["stoi"].items():
         if type(character) is not str or type(id) is not int:
-            raise CheckpointError(f'"stoi" says {character!r}: {id!r}; expected a character and an id')
+            raise CheckpointError(
+                f'"stoi" says {character!r}: {id!r}; expected a character and an id'
+            )
     if meta.get("itos") != {id: character for character, id in meta["stoi"].items()}:
         raise CheckpointError('"itos" is not the reverse of "stoi"')
     try:

@@ -12,7 +12,9 @@ from gptviz.models.checkpoints.tensors import Record, Tensors
 HEADS = ("n_heads", "n_head", "num_heads", "num_attention_heads")
 
 
-def embedding_sizes(tensors: Tensors, token: str, position: str, names: Mapping[str, str]) -> dict[str, Any]:
+def embedding_sizes(
+    tensors: Tensors, token: str, position: str, names: Mapping[str, str]
+) -> dict[str, Any]:
     """The vocabulary, context and width that the two embeddings have; `names` gives the file's own names.
 
     Raises CheckpointError.
@@ -23,11 +25,15 @@ def embedding_sizes(tensors: Tensors, token: str, position: str, names: Mapping[
             raise CheckpointError(f"{tensors.path} lacks {name}, which gives the model's size")
         shape = tensors.shapes[names[name]]
         if len(shape) != 2:
-            raise CheckpointError(f"{tensors.path}: {name} has the shape {shape}; expected two dimensions")
+            raise CheckpointError(
+                f"{tensors.path}: {name} has the shape {shape}; expected two dimensions"
+            )
         shapes.append(shape)
     (vocab_size, emb_dim), (context_length, _) = shapes
     if not 1 <= emb_dim <= WIDEST:
-        raise CheckpointError(f"{tensors.path}: emb_dim is {emb_dim}; it must be from 1 to {WIDEST}")
+        raise CheckpointError(
+            f"{tensors.path}: emb_dim is {emb_dim}; it must be from 1 to {WIDEST}"
+        )
     return {"vocab_size": vocab_size, "context_length": context_length, "emb_dim": emb_dim}
 
 

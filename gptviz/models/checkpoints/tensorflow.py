@@ -25,7 +25,8 @@ SIZES = {"vocab_size": "n_vocab", "context_length": "n_ctx", "emb_dim": "n_embd"
 SIZES |= {"n_heads": "n_head", "n_layers": "n_layer"}
 
 DATA = ".data-00000-of-00001"
-FILES = (".index", ".meta", DATA, "checkpoint", HPARAMS)  # how the names of a checkpoint's files end
+# how the names of a checkpoint's files end
+FILES = (".index", ".meta", DATA, "checkpoint", HPARAMS)
 FOOTER = 48
 MAGIC = bytes.fromhex("57fb808b247547db")
 MOST_ENTRIES = 100_000  # GPT-2 XL has 580
@@ -72,7 +73,9 @@ def read_config(folder: Path) -> GPTConfig:
     values = read_json(folder / HPARAMS)
     missing = [name for name in SIZES.values() if name not in values]
     if missing:
-        raise CheckpointError(f"{folder / HPARAMS} lacks {missing[0]}: it is not OpenAI's of a GPT-2")
+        raise CheckpointError(
+            f"{folder / HPARAMS} lacks {missing[0]}: it is not OpenAI's of a GPT-2"
+        )
     with errors_of(folder / HPARAMS):
         sizes = {ours: values[theirs] for ours, theirs in SIZES.items()}
         return GPTConfig(**sizes, qkv_bias=True, tie_embeddings=True)
@@ -92,7 +95,9 @@ class TensorFlowTensors(Tensors):
         for name, entry in self._entries.items():
             _check(self._data, name, entry, size)
         # their weights have a first dimension of 1, for a convolution as wide as one token
-        super().__init__(index, {name: _without_ones(entry.shape) for name, entry in self._entries.items()})
+        super().__init__(
+            index, {name: _without_ones(entry.shape) for name, entry in self._entries.items()}
+        )
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
         with self._data.open("rb") as file:
@@ -101,9 +106,14 @@ class TensorFlowTensors(Tensors):
                 file.seek(entry.offset)
                 content = bytearray(file.read(entry.size))
                 if len(content) != entry.size:
-                    raise CheckpointError(f"{self._data} changed while it was being read; try again")
+                    raise CheckpointError(
+                        f"{self._data} changed while it was being read; try again"
+                    )
                 # (n,) -> the tensor's own shape
-                yield name, torch.frombuffer(content, dtype=torch.float32).reshape(self.shapes[name])
+                yield (
+                    name,
+                    torch.frombuffer(content, dtype=torch.float32).reshape(self.shapes[name]),
+                )
                 del content
 
 
@@ -148,7 +158,9 @@ def _entries_of(index: Path) -> dict[str, Entry]:
     """Every tensor that an index names. Raises CheckpointError for what is no whole index."""
     try:
         if index.stat().st_size > LONGEST_TEXT:
-            raise ValueError(f"it has {index.stat().st_size:,} bytes; at most {LONGEST_TEXT:,} are read")
+            raise ValueError(
+                f"it has {index.stat().st_size:,} bytes; at most {LONGEST_TEXT:,} are read"
+            )
         table = index.read_bytes()
         footer = table[-FOOTER:]
         if len(footer) < FOOTER or not footer.endswith(MAGIC):
@@ -160,7 +172,8 @@ def _entries_of(index: Path) -> dict[str, Entry]:
         for _, handle in _block(table, *blocks):
             for key, value in _block(table, *_handle(handle, 0)[0]):
                 read += 1
-                if read > MOST_ENTRIES:  # its blocks can be made to be the same ones again and again
+                # its blocks can be made to be the same ones again and again
+                if read > MOST_ENTRIES:
                     raise ValueError(f"it has more than {MOST_ENTRIES:,} entries")
                 if key:  # the first entry is about the whole checkpoint
                     entries[key.decode("utf-8")] = _entry(value)

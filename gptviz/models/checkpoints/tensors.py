@@ -19,7 +19,14 @@ from safetensors import SafetensorError, safe_open
 
 from gptviz.models.checkpoints.errors import CheckpointError
 from gptviz.models.checkpoints.kinds import PICKLED_CODE, refuse, refuse_named, refuse_saved
-from gptviz.models.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, read_json, seen
+from gptviz.models.checkpoints.looks import (
+    ZIP,
+    is_of_safetensors,
+    is_of_torch,
+    look,
+    read_json,
+    seen,
+)
 from gptviz.models.checkpoints.wrappers import bare_names, keys_to_state
 
 # A mapped file's pages count as memory while any tensor of it is alive: the file is opened anew for
@@ -75,13 +82,16 @@ class SafeTensors(Tensors):
                 shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
         except (SafetensorError, OSError, ValueError, OverflowError) as error:
             again = "copy or download it again"
-            raise CheckpointError(f"{path} is not a whole safetensors file ({error}); {again}") from None
+            raise CheckpointError(
+                f"{path} is not a whole safetensors file ({error}); {again}"
+            ) from None
         super().__init__(path, shapes)
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
         for name in names:
             try:
-                with safe_open(self.path, "pt") as file:  # the header is small: each tensor is a group
+                # the header is small: each tensor is a group
+                with safe_open(self.path, "pt") as file:
                     tensor = file.get_tensor(name)
             except (SafetensorError, OSError, RuntimeError, AttributeError) as error:
                 raise CheckpointError(f"{self.path}: {name} cannot be read ({error})") from None
@@ -121,7 +131,11 @@ class TorchTensors(Tensors):
 
     def shares(self, name: str, other: str) -> bool:
         starts = (self._start.get(name), self._start.get(other))
-        return None not in starts and starts[0] == starts[1] and self.shapes[name] == self.shapes[other]
+        return (
+            None not in starts
+            and starts[0] == starts[1]
+            and self.shapes[name] == self.shapes[other]
+        )
 
     def _open_again(self) -> dict[str, torch.Tensor]:
         state = self._state_of(self.path, read_pickle(self.path))
@@ -140,7 +154,8 @@ class TorchTensors(Tensors):
             what = f'"{key}"'
         if not isinstance(state, dict) or not state:
             raise CheckpointError(f"{path}: {what} holds {type(state).__name__}, not a state dict")
-        refuse_named(path, {name: () for name in state if isinstance(name, str)})  # some of it is no tensor
+        # some of it is no tensor
+        refuse_named(path, {name: () for name in state if isinstance(name, str)})
         for name, tensor in state.items():
             if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
                 holds = f"{name!r} holds {type(tensor).__name__}, not a tensor"
@@ -155,7 +170,10 @@ class TorchTensors(Tensors):
     def _groups(self, names: Iterable[str]) -> Iterator[list[str]]:
         group: list[str] = []
         for name in names:
-            if group and sum(self._bytes[member] for member in group) + self._bytes[name] > GROUP_BYTES:
+            if (
+                group
+                and sum(self._bytes[member] for member in group) + self._bytes[name] > GROUP_BYTES
+            ):
                 yield group
                 group = []
             group.append(name)
@@ -168,18 +186,24 @@ class ShardedTensors(Tensors):
 
     def __init__(self, index: Path):
         homes = weight_map(index)
-        self._shards = {file: open_tensors(index.parent / file) for file in sorted(set(homes.values()))}
+        self._shards = {
+            file: open_tensors(index.parent / file) for file in sorted(set(homes.values()))
+        }
         self._homes = homes
         file_of = {name: file for file, shard in self._shards.items() for name in shard.shapes}
         for name, file in homes.items():
             if name not in self._shards[file].shapes:
-                raise CheckpointError(f"{index.parent / file} lacks {name}, which {index.name} says is in it")
+                raise CheckpointError(
+                    f"{index.parent / file} lacks {name}, which {index.name} says is in it"
+                )
         surplus = sorted(file_of.keys() - homes.keys())
         if surplus:
             raise CheckpointError(
                 f"{index.parent / file_of[surplus[0]]} has {surplus[0]}, which {index.name} does not list"
             )
-        super().__init__(index, {name: self._shards[file].shapes[name] for name, file in homes.items()})
+        super().__init__(
+            index, {name: self._shards[file].shapes[name] for name, file in homes.items()}
+        )
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
         wanted = list(names)
@@ -221,12 +245,16 @@ def read_pickle(path: Path) -> Any:
         return _load(path, mapped)
     except CheckpointError:
         raise
-    except Exception as error:  # a damaged pickle may raise nearly anything, from KeyError to TypeError
+    except (
+        Exception
+    ) as error:  # a damaged pickle may raise nearly anything, from KeyError to TypeError
         name = _refused_name(error)
         if name is not None:
             raise PICKLED_CODE.error(path, f" ({name})") from None
         first = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0][:200]
-        raise CheckpointError(f"{path} is not a whole file of torch.save ({first}); save it again") from None
+        raise CheckpointError(
+            f"{path} is not a whole file of torch.save ({first}); save it again"
+        ) from None
 
 
 class Record:
@@ -259,7 +287,8 @@ def _load(path: Path, mapped: bool) -> Any:
     while True:
         try:
             with warnings.catch_warnings(), torch.serialization.safe_globals(stand_ins):
-                warnings.simplefilter("ignore")  # torch's remarks on old pickles are not for the screen
+                # torch's remarks on old pickles are not for the screen
+                warnings.simplefilter("ignore")
                 return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
         except Exception as error:
             name = _refused_name(error)
@@ -310,6 +339,13 @@ def weight_map(index: Path) -> dict[str, str]:
         raise CheckpointError(f'{index}: "weight_map" must name a file for every tensor')
     for name, file in homes.items():
         # a plain name: an index must not lead out of its folder, nor to another index
-        if not isinstance(file, str) or Path(file).name != file or file.endswith(".json") or "\\" in file:
-            raise CheckpointError(f"{index}: {name} is to be in {file!r}; expected a file beside the index")
+        if (
+            not isinstance(file, str)
+            or Path(file).name != file
+            or file.endswith(".json")
+            or "\\" in file
+        ):
+            raise CheckpointError(
+                f"{index}: {name} is to be in {file!r}; expected a file beside the index"
+            )
     return homes

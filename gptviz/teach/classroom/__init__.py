@@ -7,6 +7,14 @@ here, secrets are kept as hashes, and after a day, or when its teacher ends it, 
 `classes` and `tables` need SQLAlchemy, which is imported only where somebody is in a class.
 """
 
-from gptviz.teach.classroom.room import LOBBY, ClassError, Member, Room, Vote, parse_code, written_code
+from gptviz.teach.classroom.room import (
+    LOBBY,
+    ClassError,
+    Member,
+    Room,
+    Vote,
+    parse_code,
+    written_code,
+)
 
 __all__ = ["LOBBY", "ClassError", "Member", "Room", "Vote", "parse_code", "written_code"]

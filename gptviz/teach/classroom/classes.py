@@ -22,7 +22,8 @@ DAY = 24 * 3600.0  # seconds that a class lasts
 MOST_CLASSES = 500  # at the same time
 MOST_PUPILS = 200  # in one
 OF_BROWSER = 5  # running classes that one browser has begun
-OF_ADDRESS = 30  # running classes that were begun from one address: a school has one for all its teachers
+# running classes that were begun from one address: a school has one for all its teachers
+OF_ADDRESS = 30
 PUPILS_OF_ADDRESS = 100  # in one class: a stranger who has its code fills half of it at most
 LONGEST_ANSWER = 2000  # characters, as JSON
 WRONG_CODES = 60  # a minute, of one visitor's address: a school may have one for all
@@ -102,7 +103,9 @@ class Classes:
             texts = {name: json.dumps(value) for name, value in values.items()}
             texts |= {"browser": _hash(browser)} if browser else {}
             ends = _now() + DAY
-            insertion = insert(CLASSES).values(code=new_code(), teacher=_hash(secret), ends=ends, **texts)
+            insertion = insert(CLASSES).values(
+                code=new_code(), teacher=_hash(secret), ends=ends, **texts
+            )
             number = connection.execute(insertion.returning(CLASSES.c.id)).scalar_one()
         self._note(self._begun, source, number)
         return secret
@@ -117,7 +120,9 @@ class Classes:
     ) -> None:
         """Change what the teacher gives, and keep what is None; `marks` are a step and all that it has."""
         with self._change() as connection:
-            row = _touched(connection, CLASSES.c.teacher == _hash(secret), steered=CLASSES.c.steered + 1)
+            row = _touched(
+                connection, CLASSES.c.teacher == _hash(secret), steered=CLASSES.c.steered + 1
+            )
             changed: dict[str, Any] = {"step": step, "together": together, "frozen": frozen}
             if marks is not None:
                 valid_marks = sorted(set(marks[1]) & set(MARKS))
@@ -154,7 +159,9 @@ class Classes:
         source = source_of(address)
         with self._lock:
             if self._wrong.get(source, 0) >= WRONG_CODES:
-                raise ClassError("Too many wrong codes came from here. Wait a minute, and try again.")
+                raise ClassError(
+                    "Too many wrong codes came from here. Wait a minute, and try again."
+                )
         secret = secrets.token_urlsafe(24)
         with self._change() as connection:
             _sweep(connection)
@@ -173,24 +180,32 @@ class Classes:
             columns = {"secret": _hash(secret), "joined": time.time()}
             if browser:
                 columns["browser"] = _hash(f"{row.id} {browser}")
-                same_browser = (PUPILS.c.class_id == row.id) & (PUPILS.c.browser == columns["browser"])
+                same_browser = (PUPILS.c.class_id == row.id) & (
+                    PUPILS.c.browser == columns["browser"]
+                )
                 if connection.execute(
                     update(PUPILS).where(same_browser).values(secret=_hash(secret))
                 ).rowcount:
                     return secret
-            names = connection.scalars(select(PUPILS.c.name).where(PUPILS.c.class_id == row.id)).all()
+            names = connection.scalars(
+                select(PUPILS.c.name).where(PUPILS.c.class_id == row.id)
+            ).all()
             if len(names) >= MOST_PUPILS:
                 raise ClassError(
                     f"This class is full: {MOST_PUPILS} have joined. Its teacher can take somebody out."
                 )
-            same_address = (PUPILS.c.class_id == row.id) & PUPILS.c.id.in_(self._from(self._joined, source))
+            same_address = (PUPILS.c.class_id == row.id) & PUPILS.c.id.in_(
+                self._from(self._joined, source)
+            )
             if source and _count(connection, PUPILS, same_address) >= PUPILS_OF_ADDRESS:
                 raise ClassError(
                     f"{PUPILS_OF_ADDRESS} have joined this class from your address, and no more may. Its "
                     "teacher can take somebody out."
                 )
             columns |= {"class_id": row.id, "name": free_name(set(names))}
-            number = connection.execute(insert(PUPILS).values(**columns).returning(PUPILS.c.id)).scalar_one()
+            number = connection.execute(
+                insert(PUPILS).values(**columns).returning(PUPILS.c.id)
+            ).scalar_one()
         self._note(self._joined, source, number)
         return secret
 
@@ -211,12 +226,16 @@ class Classes:
         except ValueError:
             raise ClassError(f"{given!r} is no answer.") from None
         if len(text) > LONGEST_ANSWER:
-            raise ClassError(f"An answer may have {LONGEST_ANSWER} characters; this one has {len(text)}.")
+            raise ClassError(
+                f"An answer may have {LONGEST_ANSWER} characters; this one has {len(text)}."
+            )
         with self._change() as connection:
             row = _touched(connection, CLASSES.c.id == member.room.id)
             marks = json.loads(row.marks).get(str(step), ())
             if "locked" in marks or "revealed" in marks:
-                raise ClassError("This answer came too late and does not count: the votes are locked.")
+                raise ClassError(
+                    "This answer came too late and does not count: the votes are locked."
+                )
             if row.frozen:
                 raise ClassError("The class stands still for a moment; answer when it goes on.")
             this_answer = (ANSWERS.c.pupil_id == member.pupil) & (ANSWERS.c.step == step)
@@ -224,7 +243,9 @@ class Classes:
             new = {"given": text, "hints": hints, "at": time.time()}
             if before is None:
                 connection.execute(
-                    insert(ANSWERS).values(pupil_id=member.pupil, step=step, first=text, changes=0, **new)
+                    insert(ANSWERS).values(
+                        pupil_id=member.pupil, step=step, first=text, changes=0, **new
+                    )
                 )
             elif not row.together:  # the truth was told after the first
                 raise ClassError("You have answered this step; the first answer counts.")
@@ -245,12 +266,18 @@ class Classes:
         """The member with this secret; None where the class has ended, or never was."""
         hashed = _hash(secret)
         running = CLASSES.c.ends > _now()
-        room = [column for column in CLASSES.c if column.name not in ("guide", "teacher", "news", "browser")]
+        room = [
+            column
+            for column in CLASSES.c
+            if column.name not in ("guide", "teacher", "news", "browser")
+        ]
         pupil = select(PUPILS.c.id.label("pupil"), PUPILS.c.name, *room).join(
             CLASSES, PUPILS.c.class_id == CLASSES.c.id
         )
         with self._change() as connection:
-            row = connection.execute(select(*room).where(CLASSES.c.teacher == hashed, running)).first()
+            row = connection.execute(
+                select(*room).where(CLASSES.c.teacher == hashed, running)
+            ).first()
             if row is not None:
                 return Member(_room(row))
             row = connection.execute(pupil.where(PUPILS.c.secret == hashed, running)).first()
@@ -282,7 +309,9 @@ class Classes:
         """The names of those who have joined, in the order of joining."""
         with self._change() as connection:
             in_class = PUPILS.c.class_id == room.id
-            return list(connection.scalars(select(PUPILS.c.name).where(in_class).order_by(PUPILS.c.id)))
+            return list(
+                connection.scalars(select(PUPILS.c.name).where(in_class).order_by(PUPILS.c.id))
+            )
 
     def votes(self, room: Room, step: int | None = None, pupil: int | None = None) -> list[Vote]:
         """The answers of all, or of one pupil, to all steps or to one; in the order of steps and joining."""
@@ -308,8 +337,12 @@ class Classes:
         try:
             with self._engine.begin() as connection:
                 yield connection
-        except IntegrityError:  # two chose the same name or code at once, or a vote came after its pupil left
-            raise ClassError("Somebody else was quicker by a moment. Nothing was lost: try again.") from None
+        except (
+            IntegrityError
+        ):  # two chose the same name or code at once, or a vote came after its pupil left
+            raise ClassError(
+                "Somebody else was quicker by a moment. Nothing was lost: try again."
+            ) from None
         except DBAPIError as error:
             raise ClassError(f"The database of classes cannot be used now. {why(error)}") from error
 
@@ -362,7 +395,16 @@ def _room(row: Row[Any]) -> Room:
     model = json.loads(row.model)
     pages = tuple(json.loads(row.pages))
     return Room(
-        row.id, row.code, model, pages, row.step, row.together, row.frozen, marks, row.steered, row.ends
+        row.id,
+        row.code,
+        model,
+        pages,
+        row.step,
+        row.together,
+        row.frozen,
+        marks,
+        row.steered,
+        row.ends,
     )
 
 

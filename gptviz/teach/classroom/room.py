@@ -67,7 +67,8 @@ class Vote:
 
 # ---- codes that can be read from a projector ----
 
-ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # nothing that is read as something else: no 0 O, 1 I L
+# nothing that is read as something else: no 0 O, 1 I L
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 LENGTH = 6  # 31^6 = 887 million codes, of which a visitor may try `classes.WRONG_CODES` a minute
 
 
@@ -107,6 +108,8 @@ ANIMALS = (
 
 def free_name(taken: set[str]) -> str:
     """A name like "quiet otter" that nobody in the class has; there are some 5,000."""
-    while (name := f"{secrets.choice(ADJECTIVES.split())} {secrets.choice(ANIMALS.split())}") in taken:
+    while (
+        name := f"{secrets.choice(ADJECTIVES.split())} {secrets.choice(ANIMALS.split())}"
+    ) in taken:
         continue
     return name

@@ -36,7 +36,8 @@ CLASSES = sa.Table(
     sa.Column("step", sa.Integer, nullable=False, default=LOBBY),
     sa.Column("together", sa.Boolean, nullable=False, default=True),
     sa.Column("frozen", sa.Boolean, nullable=False, default=False),
-    sa.Column("marks", sa.Text, nullable=False, default="{}"),  # {"3": ["locked", "shown", "revealed"]}
+    # {"3": ["locked", "shown", "revealed"]}
+    sa.Column("marks", sa.Text, nullable=False, default="{}"),
     sa.Column("steered", sa.Integer, nullable=False, default=0),
     sa.Column("news", sa.Integer, nullable=False, default=0),
     sa.Column("browser", sa.String(64)),  # that began it: the SHA-256 of its random name
@@ -96,7 +97,9 @@ def open_database(url: str | None = None) -> sa.Engine:
                 time.sleep(wait)
         _migrate(engine)
     except DBAPIError as error:  # without the URL, which may hold a password
-        raise ClassError(f"The database of classes cannot be opened. {why(error)} {NAMED}") from error
+        raise ClassError(
+            f"The database of classes cannot be opened. {why(error)} {NAMED}"
+        ) from error
     except OSError as error:
         raise ClassError(
             f"The folder for the database of classes cannot be made ({error.strerror}). {NAMED}"
@@ -117,7 +120,9 @@ DAMAGED = (11, 26, "XX001", "XX002")
 
 def why(error: DBAPIError) -> str:
     """What is wrong with the database, and what to do about it, in sentences."""
-    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF or getattr(error.orig, "sqlstate", None)
+    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF or getattr(
+        error.orig, "sqlstate", None
+    )
     if code in FULL:
         return "Its disk is full. What it holds is not lost; whoever runs this server must make room there."
     if code in NOT_WRITTEN:

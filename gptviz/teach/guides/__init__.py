@@ -18,7 +18,10 @@ __all__ = ["Guide", "GuideError", "Question", "Step", "file_of", "files", "find"
 
 def files() -> dict[str, Path]:
     """The guides there are, by name: those that ship, and a teacher's own, which may take a name over."""
-    folders = [FOLDER, *(Path(own_folder) for own_folder in [os.environ.get(SETTING)] if own_folder)]
+    folders = [
+        FOLDER,
+        *(Path(own_folder) for own_folder in [os.environ.get(SETTING)] if own_folder),
+    ]
     return {file.stem: file for folder in folders for file in sorted(folder.glob("*.md"))}
 
 
@@ -32,5 +35,7 @@ def file_of(name: str) -> Path:
     guides = files()
     if name not in guides:
         meant = did_you_mean(name, guides)
-        raise GuideError([(0, f"there is no guide {name[:60]!r}{meant}; there are {', '.join(guides)}")])
+        raise GuideError(
+            [(0, f"there is no guide {name[:60]!r}{meant}; there are {', '.join(guides)}")]
+        )
     return guides[name]

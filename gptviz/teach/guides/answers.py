@@ -87,11 +87,15 @@ class Asked:
             raise CannotAsk(f"this model has no single token for {token!r}")
         return ids[0]
 
-    def number(self, truth: float, shown: str, by: float, unit: str = "", /, **facts: str) -> Answer:
+    def number(
+        self, truth: float, shown: str, by: float, unit: str = "", /, **facts: str
+    ) -> Answer:
         """A number: right is what is given within `by`."""
         if self.given is None:
             return Answer(truth, shown, facts)
-        return Answer(truth, shown, facts, abs(self.given - truth) <= by, f"{self.given:.12g}{unit}")
+        return Answer(
+            truth, shown, facts, abs(self.given - truth) <= by, f"{self.given:.12g}{unit}"
+        )
 
     def percent(self, share: float, by: float = 15, /, **facts: str) -> Answer:
         """A share, asked for in percent."""
@@ -118,8 +122,11 @@ class Asked:
 
     def token(self, truth: int, /, fact: str = "", told: Told = str, **facts: str) -> Answer:
         """The token at a position. `told` gives the fact named `fact` of it, `given_...` of the given one."""
-        if self.given is not None and self.given >= len(self.t):  # it was answered when the text was another
-            raise CannotAsk(f"position {self.given} was your answer, and this text ends at {len(self.t) - 1}")
+        # it was answered when the text was another
+        if self.given is not None and self.given >= len(self.t):
+            raise CannotAsk(
+                f"position {self.given} was your answer, and this text ends at {len(self.t) - 1}"
+            )
         return self._one_of([truth], self.given, self.place, {fact: told} if fact else {}, facts)
 
     def head(self, right: Sequence[Head], fact: str, told: Told, /, **facts: str) -> Answer:
@@ -131,7 +138,12 @@ class Asked:
         return self._one_of(right, given_head, head_name, {fact: told}, facts)
 
     def _one_of(
-        self, right: Sequence[Any], answer: Any, name: Told, texts: dict[str, Told], facts: dict[str, str]
+        self,
+        right: Sequence[Any],
+        answer: Any,
+        name: Told,
+        texts: dict[str, Told],
+        facts: dict[str, str],
     ) -> Answer:
         truth = right[0]
         facts |= {fact: text_of(truth) for fact, text_of in texts.items()}

@@ -133,7 +133,8 @@ def _known(text: str) -> "Guide | GuideError":
     try:
         return _read(text)
     except GuideError as error:
-        return GuideError(error.all_faults)  # without the traceback, which would hold all that was read
+        # without the traceback, which would hold all that was read
+        return GuideError(error.all_faults)
 
 
 def _read(text: str) -> Guide:
@@ -153,7 +154,9 @@ def _read(text: str) -> Guide:
     if not drafts:
         faults.append((end + 1, "there is no step: each begins with a line `## Heading`"))
     if len(drafts) > MOST_STEPS:
-        faults.append((drafts[MOST_STEPS].line, f"there are {len(drafts)} steps; {MOST_STEPS} at most"))
+        faults.append(
+            (drafts[MOST_STEPS].line, f"there are {len(drafts)} steps; {MOST_STEPS} at most")
+        )
     steps = [_step(draft, faults) for draft in drafts]
     if faults:
         raise GuideError(sorted(faults))
@@ -179,7 +182,9 @@ def _drafts(lines: list[str], first: int, faults: list[tuple[int, str]]) -> list
             n_characters = 0
             drafts.append(_Draft(line, _words(source[0].lstrip("# ").strip(), line, faults)))
         elif not drafts:
-            faults.append((line, "this stands before the first step, which begins with a line `## Heading`"))
+            faults.append(
+                (line, "this stands before the first step, which begins with a line `## Heading`")
+            )
         elif node.type == "fence" and node.info.strip() == "step":
             if drafts[-1].block is not None:
                 faults.append((line, "a step has one block, and this is its second"))
@@ -189,19 +194,26 @@ def _drafts(lines: list[str], first: int, faults: list[tuple[int, str]]) -> list
             words = "\n".join(source)
             n_characters += len(words)
             if n_characters > LONGEST_STEP:
-                sentence = f"a step's sentences may have {LONGEST_STEP:,} characters; this step has more"
+                sentence = (
+                    f"a step's sentences may have {LONGEST_STEP:,} characters; this step has more"
+                )
                 raise GuideError([*sorted(faults)[: MOST_FAULTS - 1], (line, sentence)])
-            drafts[-1].texts[drafts[-1].block is not None].append(_words(words, line, faults, _REFUSED))
+            drafts[-1].texts[drafts[-1].block is not None].append(
+                _words(words, line, faults, _REFUSED)
+            )
     return drafts
 
 
-_blocks = MarkdownIt("commonmark").disable("inline")  # what stands inside of them is read step by step
+# what stands inside of them is read step by step
+_blocks = MarkdownIt("commonmark").disable("inline")
 _markdown = MarkdownIt("commonmark")
 _LINKS = {"image": "a picture", "link": "a link", "definition": "a link"}
 _REFUSED = {"html_block": "HTML", "html_inline": "HTML"} | _LINKS
 
 
-def _words(text: str, line: int, faults: list[tuple[int, str]], refused: Mapping[str, str] = _LINKS) -> str:
+def _words(
+    text: str, line: int, faults: list[tuple[int, str]], refused: Mapping[str, str] = _LINKS
+) -> str:
     """A sentence of a guide, in which a screen makes no link of an address.
 
     What it may not hold is a fault: a guide is read as data, in rooms without a network.
@@ -220,14 +232,18 @@ def _fields(
 ) -> dict[str, Any]:
     """The YAML of a head, a step or a question: known names, each of its kind."""
     if len(text) > LONGEST_BLOCK:
-        faults.append((line, f"{what} may have {LONGEST_BLOCK:,} characters; this one has {len(text):,}"))
+        faults.append(
+            (line, f"{what} may have {LONGEST_BLOCK:,} characters; this one has {len(text):,}")
+        )
         return {}
     try:
         _check_plain(text)
         values = yaml.load(text, _Plain)
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
-        faults.append((line + 1 + (mark.line if mark else 0), f"{what} is no YAML: {_brief(error)}"))
+        faults.append(
+            (line + 1 + (mark.line if mark else 0), f"{what} is no YAML: {_brief(error)}")
+        )
         return {}
     return _checked(values, text, line, kinds, what, faults)
 
@@ -239,7 +255,8 @@ class _Plain(yaml.SafeLoader):
 
     def fetch_flow_collection_start(self, kind: Any) -> None:
         super().fetch_flow_collection_start(kind)
-        if self.flow_level > DEEPEST:  # here: the scanner runs ahead, and each bracket costs their depth
+        # here: the scanner runs ahead, and each bracket costs their depth
+        if self.flow_level > DEEPEST:
             raise yaml.YAMLError(TOO_DEEP)
 
 
@@ -269,7 +286,12 @@ def _check_plain(text: str) -> None:
 
 
 def _checked(
-    values: Any, text: str, line: int, kinds: Mapping[str, type], what: str, faults: list[tuple[int, str]]
+    values: Any,
+    text: str,
+    line: int,
+    kinds: Mapping[str, type],
+    what: str,
+    faults: list[tuple[int, str]],
 ) -> dict[str, Any]:
     if not isinstance(values, dict):
         faults.append((line, f"{what} is made of lines `name: value`"))
@@ -277,13 +299,22 @@ def _checked(
     good = {}
     for name, value in values.items():
         line_of_name = (
-            line + 1 + next((n for n, text_line in enumerate(text.split("\n")) if f"{name}:" in text_line), 0)
+            line
+            + 1
+            + next(
+                (n for n, text_line in enumerate(text.split("\n")) if f"{name}:" in text_line), 0
+            )
         )
         if name not in kinds:
-            faults.append((line_of_name, f"{what} has no {str(name)[:60]!r}; it has {', '.join(kinds)}"))
+            faults.append(
+                (line_of_name, f"{what} has no {str(name)[:60]!r}; it has {', '.join(kinds)}")
+            )
         elif not isinstance(value, kinds[name]) or isinstance(value, bool):
             faults.append(
-                (line_of_name, f"{name} of {what} is {str(value)[:60]!r}; it must be {CALLED[kinds[name]]}")
+                (
+                    line_of_name,
+                    f"{name} of {what} is {str(value)[:60]!r}; it must be {CALLED[kinds[name]]}",
+                )
             )
         else:
             good[name] = value
@@ -334,8 +365,12 @@ def _question(values: dict[str, Any], line: int, faults: list[tuple[int, str]]) 
         faults.append((line, f"the question has no {', '.join(missing)}"))
         return None
     if asked["kind"] not in KINDS:
-        faults.append((line, f"a question's kind is {asked['kind'][:60]!r}; it must be {', '.join(KINDS)}"))
-    arguments = tuple((str(name), _hashable(value)) for name, value in asked.get("with", {}).items())
+        faults.append(
+            (line, f"a question's kind is {asked['kind'][:60]!r}; it must be {', '.join(KINDS)}")
+        )
+    arguments = tuple(
+        (str(name), _hashable(value)) for name, value in asked.get("with", {}).items()
+    )
     between = _between(asked.get("between"), line, faults)
     question = _words(asked["question"], line, faults)
     options = tuple(_words(str(option), line, faults) for option in asked.get("options", ()))
@@ -343,13 +378,17 @@ def _question(values: dict[str, Any], line: int, faults: list[tuple[int, str]]) 
     return Question(asked["kind"], question, asked["key"], arguments, between, options, hints)
 
 
-def _between(ends: list[Any] | None, line: int, faults: list[tuple[int, str]]) -> tuple[int, int] | None:
+def _between(
+    ends: list[Any] | None, line: int, faults: list[tuple[int, str]]
+) -> tuple[int, int] | None:
     """The ends of a slider."""
     if ends is None:
         return None
     if len(ends) == 2 and all(type(end) is int for end in ends) and ends[0] < ends[1]:
         return ends[0], ends[1]
-    faults.append((line, f"between is {str(ends)[:60]}; it must be two whole numbers, the smaller first"))
+    faults.append(
+        (line, f"between is {str(ends)[:60]}; it must be two whole numbers, the smaller first")
+    )
     return None
 
 

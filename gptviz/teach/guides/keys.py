@@ -55,7 +55,8 @@ RANDOM_CIRCUITS = 10  # beside each circuit that was handed in
 SENTENCE = 8  # tokens: on fewer, a large share is easily had
 
 Key = Callable[..., Answer]
-KEYS: dict[str, tuple[str, Key]] = {}  # name -> the kind of question it is a key of, and the function
+# name -> the kind of question it is a key of, and the function
+KEYS: dict[str, tuple[str, Key]] = {}
 
 
 def _key(kind: str, *sites: str | Callable[..., Sites]) -> Callable[[Key], Key]:
@@ -113,7 +114,9 @@ def sites(name: str, lm: LanguageModel, position: int, given: Any, *arguments: A
 
 def answer_at(place: Mapping[str, str], ask: Question, lm: LanguageModel) -> Answer:
     """The answer to a question at a place: of its text, at the token that it names. Raises CannotAsk."""
-    ids = lm.encode(place["text"], special_tokens=place.get("special") == "on")[: lm.config.context_length]
+    ids = lm.encode(place["text"], special_tokens=place.get("special") == "on")[
+        : lm.config.context_length
+    ]
     if not ids:
         raise CannotAsk("its text has no tokens")
     token = place.get("token", "")
@@ -175,7 +178,8 @@ def nearest(q: Asked, token: str) -> Answer:
     options = [*dict.fromkeys(q.called(neighbour) for neighbour in sorted(neighbours))]
     cosine = fixed(float(table["cosine"][0]), 2)
     return replace(
-        q.choice(options, options.index(q.called(neighbours[0])), cosine=cosine), truth=neighbours[0]
+        q.choice(options, options.index(q.called(neighbours[0])), cosine=cosine),
+        truth=neighbours[0],
     )
 
 
@@ -205,8 +209,11 @@ def nucleus(q: Asked, share: float) -> Answer:
 @_key("number", *KEEP)
 def settled(q: Asked) -> Answer:
     """After how many blocks the model's guess is the one that it ends with, to the end."""
-    tops = logit_lens(q.t, q.lm.model, q.position).argmax(-1).numpy()[::2]  # (L + 1,): embedding, each block
-    return q.count(settled_from(tops), token=q.called(int(tops[-1])), blocks=str(q.lm.config.n_layers))
+    # (L + 1,): embedding, each block
+    tops = logit_lens(q.t, q.lm.model, q.position).argmax(-1).numpy()[::2]
+    return q.count(
+        settled_from(tops), token=q.called(int(tops[-1])), blocks=str(q.lm.config.n_layers)
+    )
 
 
 # ---- of tokens, rows and windows ----
@@ -233,13 +240,17 @@ def row_again(q: Asked) -> Answer:
     copy = q.ids.index(q.ids[q.position])
     if copy == position:
         raise CannotAsk("the selected token does not stand in the text before")
-    same = [bool(torch.equal(q.t[site][copy], q.t[site][position])) for site in ("tok_emb", "embed")]
+    same = [
+        bool(torch.equal(q.t[site][copy], q.t[site][position])) for site in ("tok_emb", "embed")
+    ]
     options = (
         "The looked-up row is the same, and so is what goes into the first block",
         "The looked-up row is the same, what goes into the first block is not",
         "Already the looked-up row is different",
     )
-    cosine = torch.cosine_similarity(q.t["embed"][copy].double(), q.t["embed"][position].double(), dim=0)
+    cosine = torch.cosine_similarity(
+        q.t["embed"][copy].double(), q.t["embed"][position].double(), dim=0
+    )
     facts = {"one": q.place(copy), "other": q.place(position), "cosine": fixed(float(cosine), 2)}
     if not same[0]:
         truth = 2
@@ -253,7 +264,9 @@ def row_again(q: Asked) -> Answer:
 def _windows(q: Asked, length: int, stride: int) -> Windows:
     windows = Windows(tuple(q.ids), length, stride, batch_size=1)
     if not len(windows):
-        raise CannotAsk(f"the text has {len(q.t)} tokens: too few for a window of {length} and a last target")
+        raise CannotAsk(
+            f"the text has {len(q.t)} tokens: too few for a window of {length} and a last target"
+        )
     return windows
 
 
@@ -269,7 +282,9 @@ def last_target(q: Asked, length: int, window: int) -> Answer:
     target = check_below("window", window, len(_windows(q, length, 1))) + length
     tokens = q.t.tokens
     return q.token(
-        target, inputs=written(tokens[window:target]), targets=written(tokens[window + 1 : target + 1])
+        target,
+        inputs=written(tokens[window:target]),
+        targets=written(tokens[window + 1 : target + 1]),
     )
 
 
@@ -355,7 +370,9 @@ def written_or_read(q: Asked, tokens: int) -> Answer:
     new = [step.id for step in wrote]
     fresh = q.lm.trace(q.read + new, keep=()).logits(-1)
     largest = float((fresh - then.logits).abs().max())
-    return q.choice(_AGAIN, int(largest > CACHED), wrote=_quoted(q, new), difference=fixed(largest, 4))
+    return q.choice(
+        _AGAIN, int(largest > CACHED), wrote=_quoted(q, new), difference=fixed(largest, 4)
+    )
 
 
 # ---- of heads ----
@@ -446,7 +463,11 @@ def without(q: Asked, edit: str) -> Answer:
     edits = edit.split(",")
     moved = _moved(q, edits)
     alone = " or ".join(percent(_moved(q, [single_edit]).after) for single_edit in edits)
-    facts = {"token": q.called(moved.token), "now": q.called(moved.now), "before": percent(moved.before)}
+    facts = {
+        "token": q.called(moved.token),
+        "now": q.called(moved.now),
+        "before": percent(moved.before),
+    }
     return q.percent(moved.after, **facts, alone=alone)
 
 
@@ -455,14 +476,19 @@ def needed_more(q: Asked, one: str, other: str) -> Answer:
     """Ask which of two heads ("4.3") costs the prediction more when it is switched off."""
     places = [place for text in (one, other) for place in _heads(q.lm, text, 1)]
     first, second = (_moved(q, [f"z.{block}.{head}=zero"]) for block, head in places)
-    options = (*(head_name(place).capitalize() for place in places), "Neither: the prediction stays as it is")
+    options = (
+        *(head_name(place).capitalize() for place in places),
+        "Neither: the prediction stays as it is",
+    )
     lost = [moved.before - moved.after for moved in (first, second)]
     if max(lost) < 0.01:
         worst = 2
     else:
         worst = int(lost[1] > lost[0])
     facts = {"first": percent(first.after), "second": percent(second.after)}
-    return q.choice(options, worst, token=q.called(first.token), before=percent(first.before), **facts)
+    return q.choice(
+        options, worst, token=q.called(first.token), before=percent(first.before), **facts
+    )
 
 
 @_key("head")
@@ -472,7 +498,8 @@ def needed_most(q: Asked) -> Answer:
         raise CannotAsk("this text and model are too large to switch off every head in turn")
     if q.lm.config.n_layers * q.lm.config.n_heads == 1:
         raise CannotAsk("this model has one head only")
-    token = int(_both(q, [])[0].logits(q.position).argmax())  # the unchanged model's, as each head is its
+    # the unchanged model's, as each head is its
+    token = int(_both(q, [])[0].logits(q.position).argmax())
     table = ablation.knock_out(q.lm.plain, q.ids, token, position=q.position)
     lost = table[table.kind == "head"].set_index(["block", "head"])["lost"].to_dict()
     order = sorted(lost, key=lambda place: -lost[place])
@@ -503,7 +530,10 @@ def carries(q: Asked, other: str, block: int) -> Answer:
     table = _patched(q, other, "resid_pre")
     back = table[table.block == block].set_index("position")["metric"]
     return q.token(
-        int(back.idxmax()), "back", lambda position: percent(float(back.get(position, 0.0))), block=str(block)
+        int(back.idxmax()),
+        "back",
+        lambda position: percent(float(back.get(position, 0.0))),
+        block=str(block),
     )
 
 
@@ -512,7 +542,9 @@ def hands_over(q: Asked, other: str) -> Answer:
     """The head whose output, put from the other text into this one's pass, brings back most of its answer."""
     back = _patched(q, other, "z").set_index(["block", "head"])["metric"]
     block, head = back.idxmax()
-    return q.head([(int(block), int(head))], "back", lambda head: percent(float(back.get(head, 0.0))))
+    return q.head(
+        [(int(block), int(head))], "back", lambda head: percent(float(back.get(head, 0.0)))
+    )
 
 
 # ---- of the loss ----
@@ -618,7 +650,9 @@ def normalised(q: Asked, norm: str) -> Answer:
     steps = inside(q.lm, q.t, norm, q.position)
     variance = float(steps.normalised.var())
     facts = {"before": significant(steps.variance), "mean": significant(steps.mean)}
-    return q.number(variance, fixed(variance, 3), 0.1, **facts, scaled=significant(float(steps.after.var())))
+    return q.number(
+        variance, fixed(variance, 3), 0.1, **facts, scaled=significant(float(steps.after.var()))
+    )
 
 
 @_key("choice", _norm)
@@ -627,7 +661,11 @@ def doubled(q: Asked, norm: str) -> Answer:
     steps = inside(q.lm, q.t, norm, q.position)
     after_doubling = norm_steps(find_norm(q.lm.model, norm), 2 * steps.before).after
     moved = float(abs(after_doubling - steps.after).max() / max(abs(steps.after).max(), 1e-12))
-    options = ("All of them are doubled, too", "They stay the same, or very nearly", "They are halved")
+    options = (
+        "All of them are doubled, too",
+        "They stay the same, or very nearly",
+        "They are halved",
+    )
     if moved < 0.05:
         truth = 1
     elif (abs(after_doubling) > abs(steps.after)).mean() > 0.5:
@@ -657,7 +695,10 @@ def adds_up(q: Asked) -> Answer:
     residual = stream(q.lm, q.t)
     options = ("Yes, exactly, but for rounding", "No, something is left over")
     largest = float(abs(q.t["resid_post", q.lm.config.n_layers - 1].double()).max())
-    facts = {"parts": str(1 + len(residual.writes)), "difference": significant(residual.difference, 2)}
+    facts = {
+        "parts": str(1 + len(residual.writes)),
+        "difference": significant(residual.difference, 2),
+    }
     return q.choice(options, int(residual.is_broken), **facts, largest=significant(largest))
 
 
@@ -688,7 +729,9 @@ def lens_rises(q: Asked, block: int) -> Answer:
     lens = followed(rows[[2 * block, 2 * block + 2]], [end])
     before, after = lens.probabilities[:, 0].tolist()
     facts = {"before": significant(before), "after": significant(after)}
-    facts |= dict(zip(("rank_before", "rank_after"), map("{:,}".format, lens.ranks[:, 0]), strict=True))
+    facts |= dict(
+        zip(("rank_before", "rank_after"), map("{:,}".format, lens.ranks[:, 0]), strict=True)
+    )
     return q.choice(("Larger", "Smaller"), int(after < before), token=q.called(end), **facts)
 
 
@@ -700,7 +743,8 @@ def _by_hand(way: str) -> tuple[tuple[str, ...], Heads]:
     sentence = SENTENCES["Your journey starts with one step"]
     seed, count, causal = _WAYS[one_of("way", way, _WAYS)]
     heads = [
-        [matrix.tolist() for matrix in vars(weights).values()] for weights in linear_weights(seed, count)
+        [matrix.tolist() for matrix in vars(weights).values()]
+        for weights in linear_weights(seed, count)
     ]
     return sentence.words, by_hand(sentence.vectors, heads, causal)
 
@@ -794,7 +838,9 @@ def one_step(q: Asked, rate: float) -> Answer:
     The step is Adam's, on a copy of the model.
     """
     if q.lm.nbytes > MOST_COPIED or len(q.t) < 2:
-        raise CannotAsk("this model is too large to be copied and trained, or the text has one token")
+        raise CannotAsk(
+            "this model is too large to be copied and trained, or the text has one token"
+        )
     ids = torch.tensor([q.ids])
     with forward.alone(), torch.enable_grad():
         model = copy.deepcopy(q.lm.model).cpu().float().requires_grad_(True)
@@ -808,7 +854,9 @@ def one_step(q: Asked, rate: float) -> Answer:
         before.backward()
         adam.step()
         facts = {"before": fixed(before.item(), 2), "after": fixed(loss().item(), 2)}
-        changed = sum(int((a != b).sum()) for a, b in zip(old_parameters, model.parameters(), strict=True))
+        changed = sum(
+            int((a != b).sum()) for a, b in zip(old_parameters, model.parameters(), strict=True)
+        )
     total = sum(parameter.numel() for parameter in old_parameters)
     return q.percent(changed / total, 10, **facts, parameters=many(total))
 
@@ -858,14 +906,20 @@ def smallest_circuit(q: Asked) -> Answer:
     enough = allowed(passes.whole, empty)
     low, high = (percent(min(1.0, max(0.0, with_all + sign * enough))) for sign in (-1, 1))
     facts = {"token": q.called(token), "whole": percent(with_all), "empty": percent(empty)}
-    answer = Answer(with_all, f"{percent(with_all)} with all heads; {low} to {high} keeps it", facts)
+    answer = Answer(
+        with_all, f"{percent(with_all)} with all heads; {low} to {high} keeps it", facts
+    )
     if q.given is None:
         return answer
     is_kept, *chance_kept = (abs(with_all - share) <= enough for share in (value, *by_chance))
     verdict = "kept" if is_kept else "not kept"
     sentence = f"{len(heads)} heads with {percent(value)}: {verdict}"
-    sentence += f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {sum(chance_kept)} keep it"
-    return replace(answer, right=is_kept, said=sentence, score=-float(len(heads)) if is_kept else None)
+    sentence += (
+        f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {sum(chance_kept)} keep it"
+    )
+    return replace(
+        answer, right=is_kept, said=sentence, score=-float(len(heads)) if is_kept else None
+    )
 
 
 def _heads(lm: LanguageModel, text: str, count: int | None = None) -> list[Head]:

@@ -29,7 +29,16 @@ from gptviz.tokenizer.vocabulary import CHARACTERS
 from gptviz.ui.components.code import bundle, script
 
 LARGEST = 20_000_000  # bytes of a file: what a phone loads, and a mail takes
-COMPONENTS = ("prompt", "chips", "changes", "token_cards", "merges", "heads", "matrix", "candidates")
+COMPONENTS = (
+    "prompt",
+    "chips",
+    "changes",
+    "token_cards",
+    "merges",
+    "heads",
+    "matrix",
+    "candidates",
+)
 
 SCRIPTS = ("tokens.js", "pages.js", "guide.js", "page.js")
 
@@ -62,7 +71,9 @@ def handout(
     if numbers > LARGEST:  # a byte for each is less than weights can be packed into
         raise ValueError(_too_large(lm, f"{numbers / 1e6:,.0f} million numbers"))
     text = well_formed(text)
-    start = {"text": text, "edits": [str(edit) for edit in edited_lm.edits], "page": page} | _head(lm, text)
+    start = {"text": text, "edits": [str(edit) for edit in edited_lm.edits], "page": page} | _head(
+        lm, text
+    )
     if guide is None:
         led_by = None
     else:
@@ -117,13 +128,18 @@ def _weights(lm: LanguageModel) -> tuple[list[tuple[str, int]], str]:
     Their four bytes stand apart, all first ones, all second ones, and so on: where weights were stored in 16
     bits, one or two of the four are 0 or nearly so, and those with the exponents are alike.
     """
-    tensors = {name: tensor.float().cpu().numpy().ravel() for name, tensor in lm.model.state_dict().items()}
+    tensors = {
+        name: tensor.float().cpu().numpy().ravel() for name, tensor in lm.model.state_dict().items()
+    }
     if lm.config.tie_embeddings:
         del tensors["out_head.weight"]
     numbers = np.concatenate(list(tensors.values())).astype("<f4")
-    planes = np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 4).T)  # (N,) -> (N, 4) -> (4, N) bytes
+    # (N,) -> (N, 4) -> (4, N) bytes
+    planes = np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 4).T)
     packed = gzip.compress(planes.tobytes(), compresslevel=3, mtime=0)
-    return [(name, tensor.size) for name, tensor in tensors.items()], base64.b64encode(packed).decode()
+    return [(name, tensor.size) for name, tensor in tensors.items()], base64.b64encode(
+        packed
+    ).decode()
 
 
 def _tokenizer(encoding: tiktoken.Encoding) -> dict[str, Any]:

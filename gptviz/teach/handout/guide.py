@@ -12,7 +12,8 @@ from gptviz.teach.guides.answers import CannotAsk
 from gptviz.teach.guides.guide import with_facts
 from gptviz.teach.guides.keys import answer_at
 
-EDITS = ("zero", "mean", "x", "uniform", "first", "previous", "hide")  # the values that model.js can make
+# the values that model.js can make
+EDITS = ("zero", "mean", "x", "uniform", "first", "previous", "hide")
 PAGES = ("tokens", "embeddings", "attention", "layernorm", "next_token")
 # what an address says there, and so what a step's place may
 PLACE = ("text", "token", "block", "head", "edits", "special", "emb_dim", "ln_norm", "temperature")
@@ -47,7 +48,9 @@ def led(guide: Guide, lm: LanguageModel, text: str) -> dict[str, Any]:
         except CannotAsk:
             continue
     if not steps:
-        raise ValueError(f"the guide {guide.title!r} has no step on a hand-out's pages: {', '.join(PAGES)}")
+        raise ValueError(
+            f"the guide {guide.title!r} has no step on a hand-out's pages: {', '.join(PAGES)}"
+        )
     missing = len(guide.steps) - len(steps)
     return {"title": guide.title, "language": guide.language, "steps": steps, "missing": missing}
 

@@ -87,7 +87,9 @@ class LiveConfig:
                 number = "a number"
                 if is_whole:
                     number = "a whole number"
-                raise ValueError(f"{name} is {value!r}; it must be {number} from {low:,} to {high:,}")
+                raise ValueError(
+                    f"{name} is {value!r}; it must be {number} from {low:,} to {high:,}"
+                )
         for name in SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be True or False")
@@ -115,7 +117,9 @@ class LiveConfig:
         """The heads that write nothing: those that are muted, or all of them without attention."""
         if self.attention:
             return self.muted
-        return tuple((block, head) for block in range(self.n_layers) for head in range(self.n_heads))
+        return tuple(
+            (block, head) for block in range(self.n_layers) for head in range(self.n_heads)
+        )
 
     def recipe(self) -> Recipe:
         """The recipe for the loop that made the bundled model, from the book's first weights: with GPT-2's

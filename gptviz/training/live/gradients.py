@@ -47,7 +47,9 @@ class ExampleDeepNeuralNetwork(nn.Module):
     def __init__(self, layer_sizes: list[int], use_shortcut: bool):
         super().__init__()
         self.use_shortcut = use_shortcut
-        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(n, m), GELU()) for n, m in pairwise(layer_sizes))
+        self.layers = nn.ModuleList(
+            nn.Sequential(nn.Linear(n, m), GELU()) for n, m in pairwise(layer_sizes)
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
@@ -93,5 +95,7 @@ def gradients_by_block(n_layers: int) -> pd.DataFrame:
 
 def mean_gradient(module: nn.Module) -> float:
     """The mean of |gradient| over all weight matrices of a module."""
-    gradients = [p.grad.abs().flatten() for p in module.parameters() if p.dim() == 2 and p.grad is not None]
+    gradients = [
+        p.grad.abs().flatten() for p in module.parameters() if p.dim() == 2 and p.grad is not None
+    ]
     return float(torch.cat(gradients).double().mean())

@@ -59,11 +59,14 @@ class SteppedDropout(nn.Dropout):
 
 def set_noise(noise: torch.Generator, seed: int, step: int) -> None:
     """Begin the random numbers of a step: a pure function of (seed, step), as its batch is."""
-    number = np.random.default_rng((seed, step, 0, 4)).integers(2**63)  # no batch is drawn from four
+    # no batch is drawn from four
+    number = np.random.default_rng((seed, step, 0, 4)).integers(2**63)
     noise.manual_seed(int(number))
 
 
-def make_model(live: LiveConfig, config: GPTConfig, noise: torch.Generator | None = None) -> GPTModel:
+def make_model(
+    live: LiveConfig, config: GPTConfig, noise: torch.Generator | None = None
+) -> GPTModel:
     """The model to train. The switches of `live` that need no other modules are `held_at_zero`'s.
 
     `noise` is what dropout draws from; a model that is only read needs none.

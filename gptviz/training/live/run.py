@@ -190,7 +190,9 @@ class LiveRun:
             write_text(self.folder / WISH, wish)
 
 
-def begin(folder: Path, config: LiveConfig, text: str | None = None, origin: Origin | None = None) -> LiveRun:
+def begin(
+    folder: Path, config: LiveConfig, text: str | None = None, origin: Origin | None = None
+) -> LiveRun:
     """Plan a run in a folder; nothing is trained yet.
 
     Raises ValueError where there is a run already, and for a text that will not do.
@@ -205,7 +207,9 @@ def begin(folder: Path, config: LiveConfig, text: str | None = None, origin: Ori
     return LiveRun(folder)
 
 
-def fork(run: LiveRun, step: int, folder: Path, mute: Heads = (), steps: int | None = None) -> LiveRun:
+def fork(
+    run: LiveRun, step: int, folder: Path, mute: Heads = (), steps: int | None = None
+) -> LiveRun:
     """A new run that goes on from a snapshot, to `steps`, with these (block, head) off beside those before.
 
     It has the optimizer's state of that step and sees the same batches as the run it comes from: where
@@ -217,7 +221,9 @@ def fork(run: LiveRun, step: int, folder: Path, mute: Heads = (), steps: int | N
     else:
         last = steps
     if last <= step:
-        raise ValueError(f"the snapshot is of step {step}; to go on from there, steps must be more than that")
+        raise ValueError(
+            f"the snapshot is of step {step}; to go on from there, steps must be more than that"
+        )
     config = replace(run.config, steps=last, muted=(*run.config.muted, *mute))
     new = begin(folder, config, run.text, Origin(step, tuple(mute)))
     new.write_measures([measured for measured in run.measures if measured.step < step])

@@ -94,7 +94,9 @@ class Seen:
             for b in range(self.config.n_layers)
             for h in range(self.config.n_heads)
         ]
-        return pd.DataFrame(rows, columns=["step", "block", "head", "induction", "previous token", "off"])
+        return pd.DataFrame(
+            rows, columns=["step", "block", "head", "induction", "previous token", "off"]
+        )
 
 
 def look(run: LiveRun, name: str) -> Seen:

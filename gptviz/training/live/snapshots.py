@@ -73,7 +73,9 @@ def attention(model: GPTModel, probes: tuple[Probe, ...]) -> torch.Tensor:
     """Every head's attention on every probe, all in one pass: (P, L, H, T, T). Needs probes of one length."""
     caught: list[torch.Tensor] = []
     hooks = [
-        forward.Hook(f"trf_blocks.{block}.att.dropout", "input", lambda weights: caught.append(weights))
+        forward.Hook(
+            f"trf_blocks.{block}.att.dropout", "input", lambda weights: caught.append(weights)
+        )
         for block in range(len(model.trf_blocks))
     ]
     forward.hidden(model, torch.tensor([probe.ids for probe in probes]), hooks)  # (P, T)
@@ -82,7 +84,9 @@ def attention(model: GPTModel, probes: tuple[Probe, ...]) -> torch.Tensor:
 
 def head_scores(attn: torch.Tensor, probes: tuple[Probe, ...]) -> tuple[torch.Tensor, torch.Tensor]:
     """(induction, previous token) of every head, (L, H) each: means over the probes that repeat."""
-    repeated = [(attn[i], probe.period) for i, probe in enumerate(probes) if probe.period is not None]
+    repeated = [
+        (attn[i], probe.period) for i, probe in enumerate(probes) if probe.period is not None
+    ]
     # (probes that repeat, L, H) each
     induction = torch.stack([induction_score(weights, period) for weights, period in repeated])
     previous = torch.stack([previous_token_score(weights) for weights, _ in repeated])
@@ -99,7 +103,12 @@ def sample(lm: LanguageModel, task: Task) -> str:
 
 
 def snapshot(
-    lm: LanguageModel, task: Task, step: int, train: float | None, validation: float, off: Heads = ()
+    lm: LanguageModel,
+    task: Task,
+    step: int,
+    train: float | None,
+    validation: float,
+    off: Heads = (),
 ) -> tuple[Snapshot, NDArray[np.float32]]:
     """A snapshot and the attention that it was measured on, (P, L, H, T, T)."""
     attn = attention(lm.model, task.probes)
@@ -107,7 +116,9 @@ def snapshot(
         tuple(tuple(round(score, 4) for score in row) for row in scores.tolist())
         for scores in head_scores(attn, task.probes)
     )
-    return Snapshot(step, train, validation, induction, previous, sample(lm, task), off), attn.numpy()
+    return Snapshot(
+        step, train, validation, induction, previous, sample(lm, task), off
+    ), attn.numpy()
 
 
 # ---- what is kept ----
@@ -162,14 +173,21 @@ class Snapshots:
             raise self._missing(step) from None
 
     def keep(
-        self, step: int, state: dict[str, Any], attn: NDArray[np.float32], period: int, max_bytes: int
+        self,
+        step: int,
+        state: dict[str, Any],
+        attn: NDArray[np.float32],
+        period: int,
+        max_bytes: int,
     ) -> None:
         """Write a snapshot; where there are too many, drop every second. `period`: steps between two."""
         self.folder.mkdir(exist_ok=True)
         before = self.steps()
         write_atomically(self._path(step, "pt"), lambda path: torch.save(state, path))
-        write_atomically(self._path(step, "npy"), lambda path: _save_array(path, attn))  # now it is there
-        self._drop([old for old in before if old % self.every and old != step])  # no longer the newest
+        # now it is there
+        write_atomically(self._path(step, "npy"), lambda path: _save_array(path, attn))
+        # no longer the newest
+        self._drop([old for old in before if old % self.every and old != step])
         while self.nbytes > max_bytes and len(self.steps()) > 2:
             rule = {"every": 2 * max(self.every, period), "max_bytes": max_bytes}
             write_text(self.folder / _RULE, json.dumps(rule))

@@ -110,7 +110,9 @@ def longest_passage(max_length: int) -> int:
     return max_length // 2
 
 
-def draw_windows(vocab_size: int, max_length: int, count: int, rng: np.random.Generator) -> torch.Tensor:
+def draw_windows(
+    vocab_size: int, max_length: int, count: int, rng: np.random.Generator
+) -> torch.Tensor:
     """(count, max_length + 1) ids: inputs and, one to the right, their targets."""
     lengths = rng.integers(SHORTEST, longest_passage(max_length) + 1, count)
     rows = torch.from_numpy(rng.integers(0, vocab_size, (count, max_length + 1)))
@@ -155,7 +157,8 @@ def _repeats(config: LiveConfig) -> Task:
     V = len(SYMBOLS)
     T = config.context_length
     count = VALIDATION_BATCHES * config.batch_size
-    held_out = draw_windows(V, T, count, np.random.default_rng(_HELD_OUT_SEED)).flatten()  # (count * (T+1),)
+    # (count * (T+1),)
+    held_out = draw_windows(V, T, count, np.random.default_rng(_HELD_OUT_SEED)).flatten()
     counted = draw_windows(V, T, BIGRAM_WINDOWS, np.random.default_rng(_BIGRAM_SEED)).flatten()
     rng = np.random.default_rng(_PROBE_SEED)
     periods = sorted({max(SHORTEST, T * eighths // 8) for eighths in (1, 2, 3, 4)})
@@ -176,7 +179,9 @@ def _repeated_probe(rng: np.random.Generator, characters: str, period: int, leng
     else:
         passage = rng.integers(0, V, period)
     ids = tuple(int(passage[i % period]) for i in range(length))
-    return Probe(f"{period} random tokens, repeated", ids, period, "".join(characters[i] for i in ids))
+    return Probe(
+        f"{period} random tokens, repeated", ids, period, "".join(characters[i] for i in ids)
+    )
 
 
 # ---- the characters of a text ----
@@ -199,7 +204,9 @@ def _characters(config: LiveConfig, text: str) -> Task:
     validation = TokenWindows(held_out, T, max(1, len(held_out) // MOST_WINDOWS))
     repeated = [_repeated_probe(rng, characters, period, T) for period in periods]
     probes = (Probe("text it was not trained on", tuple(probe_ids), None, probe_text), *repeated)
-    return Task(config, characters, batches, validation, probes, probe_text[: T // 4], None, training)
+    return Task(
+        config, characters, batches, validation, probes, probe_text[: T // 4], None, training
+    )
 
 
 def _cut(length: int, max_length: int) -> int:
@@ -217,7 +224,9 @@ def _check(config: LiveConfig, text: str) -> None:
             f"{config.batch_size} it takes at least {needed:,}: give more, or choose a smaller context"
         )
     if len(text) > LONGEST_TEXT:
-        raise ValueError(f"the text has {len(text):,} characters; give {LONGEST_TEXT:,} of them at most")
+        raise ValueError(
+            f"the text has {len(text):,} characters; give {LONGEST_TEXT:,} of them at most"
+        )
     kinds = len(set(text))
     if kinds == 1:
         raise ValueError(f"the text is {text[0]!r} again and again: there is nothing to foresee")

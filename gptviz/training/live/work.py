@@ -64,7 +64,9 @@ def train_one(changes: dict[str, Any] | None = None, text: str | None = None) ->
     P probes, L blocks, H heads, T tokens. `text` is what a run of the task "own" learns.
     """
     run = begin(Path(tempfile.mkdtemp()) / "run", LiveConfig.from_dict(changes or {}), text)
-    print(f"a blind guess {run.task.ln_v:.4f}, the bigram {run.task.bigram:.4f}, the floor {run.task.floor}")
+    print(
+        f"a blind guess {run.task.ln_v:.4f}, the bigram {run.task.bigram:.4f}, the floor {run.task.floor}"
+    )
     train(run.folder)
     for point in run.measures:  # each score is (score, block, head)
         scores = f"induction {point.best_induction}, previous token {point.best_previous}"
@@ -83,7 +85,9 @@ class _Worker:
         self.noise = torch.Generator() if live.config.dropout else None
         make = partial(make_model, live.config, noise=self.noise)
         masks = held_at_zero(live.config, config)
-        self.run = TrainingRun.start(config, live.config.recipe(), live.folder, make=make, held=masks)
+        self.run = TrainingRun.start(
+            config, live.config.recipe(), live.folder, make=make, held=masks
+        )
         self._begin_step()
         self.lm = LanguageModel(self.run.model, self.task.tokenizer, config, "live")
         self.measures: list[Snapshot] = [m for m in live.measures if m.step <= self.run.step]
@@ -118,7 +122,11 @@ class _Worker:
         loss = make_loss(self.run.model, self.run.device, False, self.run.recipe.precision)
         self.run.model.eval()
         validation = validation_loss(
-            loss, self.task.validation, self.run.recipe.batch_size, self.run.device, VALIDATION_BATCHES
+            loss,
+            self.task.validation,
+            self.run.recipe.batch_size,
+            self.run.device,
+            VALIDATION_BATCHES,
         )
         self._measure(None if point is None else point["train"], round(validation, 4))
 
@@ -161,7 +169,9 @@ class _Worker:
         off = self.live.config.off
         measured, attn = snapshot(self.lm, self.task, self.run.step, train, validation, off)
         self.measures.append(measured)
-        self.live.kept.keep(self.run.step, self.run.state(), attn, self.live.config.every, self.max_bytes)
+        self.live.kept.keep(
+            self.run.step, self.run.state(), attn, self.live.config.every, self.max_bytes
+        )
         self.live.write_measures(self.measures)
 
     def say(self, state: str, said: str | None = None) -> None:
@@ -169,6 +179,13 @@ class _Worker:
         tokens = (run.step - self.began_at) * run.recipe.batch_size * run.config.context_length
         seconds = run.seconds - self.seconds_before
         self.live.write_status(
-            Status(state, run.step, run.recipe.steps, run.seconds, tokens / seconds if seconds else 0.0, said)
+            Status(
+                state,
+                run.step,
+                run.recipe.steps,
+                run.seconds,
+                tokens / seconds if seconds else 0.0,
+                said,
+            )
         )
         self.said_at = time.monotonic()

@@ -18,7 +18,11 @@ def both_ways(rows: list[Row]) -> list[Row]:
 
 def of_kind(rows: list[Row], kind: str, short: str) -> list[Row]:
     """The pairs of one part of speech, in columns of their own: `adj`, `adj_opposite`."""
-    return [{short: row["word"], f"{short}_opposite": row["opposite"]} for row in rows if row["kind"] == kind]
+    return [
+        {short: row["word"], f"{short}_opposite": row["opposite"]}
+        for row in rows
+        if row["kind"] == kind
+    ]
 
 
 PAIRS = both_ways(OPPOSITES)

@@ -106,20 +106,24 @@ STEPS = [
 STEPS_DOWN = [steps_from(step * 10, -step) for step in (2, 3, 4, 5, 10, 10, 100)]
 WORDS_UP = [words_from(first, 1) for first in [*range(1, 15), *range(1, 15), *range(20, 60, 7)]]
 WORDS_DOWN = [words_from(first, -1) for first in [*range(5, 21), 10, 10]]
-WORDS_STEPS = [words_from(first, step) for step in (2, 2, 5, 10, 10) for first in (step, step, 0, 1, 10)]
+WORDS_STEPS = [
+    words_from(first, step) for step in (2, 2, 5, 10, 10) for first in (step, step, 0, 1, 10)
+]
 
 
 def counting() -> list[Row]:
     """Six numbers in a row, upwards, in digits (`up_a` to `up_f`)."""
     return [
-        sequence("up", [str(start + i) for i in range(SHOWN)]) for start in [*range(1, 21), *range(1, 95)]
+        sequence("up", [str(start + i) for i in range(SHOWN)])
+        for start in [*range(1, 21), *range(1, 95)]
     ]
 
 
 def counting_down() -> list[Row]:
     """Six numbers in a row, downwards, in digits."""
     return [
-        sequence("down", [str(start - i) for i in range(SHOWN)]) for start in [*range(6, 21), *range(6, 100)]
+        sequence("down", [str(start - i) for i in range(SHOWN)])
+        for start in [*range(6, 21), *range(6, 100)]
     ]
 
 
@@ -165,7 +169,9 @@ def ordinals() -> list[Row]:
 
 def letters() -> list[Row]:
     """Six letters of the alphabet in a row."""
-    return [sequence("letter", list(LETTERS[start : start + SHOWN])) for start in [0, 0, *range(21)]]
+    return [
+        sequence("letter", list(LETTERS[start : start + SHOWN])) for start in [0, 0, *range(21)]
+    ]
 
 
 def pairs() -> list[Row]:
@@ -206,6 +212,10 @@ NUMBER_TABLES = {
     "ordinal_runs": runs(
         "ordinal_run", [list(ORDINALS), list(ORDINALS), list(ORDINALS[1:]), list(ORDINALS[2:])]
     ),
-    "letter_runs": runs("letter_run", [list(LETTERS[start:]) for start in (0, 0, 0, *range(1, 23))]),
-    "small_runs": runs("small_run", [list(LETTERS.lower()[start:]) for start in (0, 0, 0, *range(1, 24))]),
+    "letter_runs": runs(
+        "letter_run", [list(LETTERS[start:]) for start in (0, 0, 0, *range(1, 23))]
+    ),
+    "small_runs": runs(
+        "small_run", [list(LETTERS.lower()[start:]) for start in (0, 0, 0, *range(1, 24))]
+    ),
 }

@@ -79,14 +79,18 @@ def read_slot(text: str) -> Slot:
     """The slot that is written `{...}`. Raises ValueError for an unknown column or form."""
     match = SLOT.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text} is no slot; write {{country}}, {{a animal2}}, {{^A}} or {{A.his}}")
+        raise ValueError(
+            f"{text} is no slot; write {{country}}, {{a animal2}}, {{^A}} or {{A.his}}"
+        )
     name = match["name"]
     form = match["form"]
     if name in PERSON:
         if form is not None and form not in FORMS:
             raise ValueError(f"{text}: a person has the forms {', '.join(FORMS)}")
     elif name not in COLUMNS:
-        raise ValueError(f"{text}: no table has the column {name!r}; there are {', '.join(COLUMNS)}")
+        raise ValueError(
+            f"{text}: no table has the column {name!r}; there are {', '.join(COLUMNS)}"
+        )
     return Slot(name, match["digit"], form, match["article"] is not None, match["capital"] == "^")
 
 
@@ -145,7 +149,9 @@ def draw_rows(parts: list[str | Slot], chance: random.Random) -> dict[tuple[str,
     for (table, digit), columns in wanted.items():
         possible = rows_with(table, frozenset(columns))
         used = used_cells.setdefault(table, set())
-        fresh = [row for row in possible if not used.intersection(row[column] for column in columns)]
+        fresh = [
+            row for row in possible if not used.intersection(row[column] for column in columns)
+        ]
         taken = [row for (name, _), row in rows.items() if name == table]
         distinct = [row for row in possible if row not in taken]
         row = drawn_row(fresh or distinct, chance)
@@ -187,7 +193,9 @@ def said(slot: Slot, word: str) -> str:
 
 def with_article(word: str) -> str:
     """The word behind "a" or "an"."""
-    sounds_like_consonant = word.startswith(("uni", "use", "Eu", "one", "Uk", "Ur", "Un", "UK", "US"))
+    sounds_like_consonant = word.startswith(
+        ("uni", "use", "Eu", "one", "Uk", "Ur", "Un", "UK", "US")
+    )
     begins_with_vowel = word[0].lower() in "aeiou" and not sounds_like_consonant
     if begins_with_vowel or word.startswith(("hour", "honest")):
         return f"an {word}"

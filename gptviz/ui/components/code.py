@@ -60,7 +60,9 @@ def scope() -> tuple[str, str]:
 
 def own(name: str, ending: str) -> str:
     """The text of a component's own files; the one with the component's name is the last."""
-    files = sorted((_HERE / name).glob(f"*{ending}"), key=lambda file: (file.stem == name, file.name))
+    files = sorted(
+        (_HERE / name).glob(f"*{ending}"), key=lambda file: (file.stem == name, file.name)
+    )
     return "\n".join(file.read_text("utf-8") for file in files)
 
 
@@ -90,7 +92,11 @@ def bundle(*names: str) -> str:
     """
     preact, gv_code = scope()
     components = ",\n".join(f"{json.dumps(name)}: {_drawn(name)}" for name in names)
-    parts = [f"const preact = {_scoped(preact)};", gv_code, f"const gvComponents = {{ {components} }};"]
+    parts = [
+        f"const preact = {_scoped(preact)};",
+        gv_code,
+        f"const gvComponents = {{ {components} }};",
+    ]
     return "\n".join([*parts, (_HERE / "draw.js").read_text("utf-8")])
 
 

@@ -37,16 +37,19 @@ SECONDS = "GPTVIZ_READ_SECONDS"
 MEMORY = "GPTVIZ_READ_MEMORY_MB"
 AT_ONCE = "GPTVIZ_READS_AT_ONCE"
 DEFAULTS = {CPU: 3, SECONDS: 60, MEMORY: 2048, AT_ONCE: 2}
-MORE_A_GIGABYTE = 4  # times the seconds: GPT-2 XL, 6.2 GB in float32, took 25 s of the 78 that this gives
+# times the seconds: GPT-2 XL, 6.2 GB in float32, took 25 s of the 78 that this gives
+MORE_A_GIGABYTE = 4
 
 # with those that are being read, 16 files of all visitors and 3 of one
 MOST_WAITING = 14
 MOST_OF_ONE = 2
 TICK = 0.1  # seconds between two looks at whether it is over, or its visitor has left
 LOOK = 0.25  # seconds between two looks of a script that waits
-SOON = 10.0  # seconds within which a script that was interrupted must ask again for what it waited for
+# seconds within which a script that was interrupted must ask again for what it waited for
+SOON = 10.0
 
-LARGEST = {SAID: 2**16, CONFIG: 2**16, VOCABULARY: 2**25}  # bytes of what a converted model may have
+# bytes of what a converted model may have
+LARGEST = {SAID: 2**16, CONFIG: 2**16, VOCABULARY: 2**25}
 LONGEST_HEADER = 2**23  # of the weights' file
 
 
@@ -80,9 +83,7 @@ def reading_queue(at_once: int) -> Queue:
 
 def full(waiting: int, own: int) -> str:
     """The sentence for a visitor whose file may not wait, since so many do."""
-    return (
-        f"{waiting} files wait to be read, {own} of them yours, and no more can wait; try again in a minute"
-    )
+    return f"{waiting} files wait to be read, {own} of them yours, and no more can wait; try again in a minute"
 
 
 def read_in_turn(task: Task, visitor: str, check: Callable[[], None]) -> LanguageModel:
@@ -106,7 +107,8 @@ def read_in_turn(task: Task, visitor: str, check: Callable[[], None]) -> Languag
             place.caption(said_of(job, ""))
         else:
             place.empty()
-        if job.state == "stopped":  # by another tab of this browser, or since nobody looked for so long
+        # by another tab of this browser, or since nobody looked for so long
+        if job.state == "stopped":
             job.start(visitor)
     place.empty()
     if isinstance(job.problem, (ValueError, OSError)) or job.problem is None:
@@ -191,14 +193,17 @@ def _wait(worker: Worker, limits: Limits, check: Callable[[], object]) -> None:
         check()
         if time.monotonic() > end:
             raise _ended(f"took more than {limits.seconds} seconds", SECONDS)
-    ended_by = None if worker.ended_by is None else worker.ended_by.name  # Windows has no such signals
+    # Windows has no such signals
+    ended_by = None if worker.ended_by is None else worker.ended_by.name
     if ended_by == "SIGALRM":
         raise _ended(f"took more than {limits.seconds} seconds", SECONDS)
     if ended_by == "SIGXCPU":
         much = f"took more than {limits.cpu_seconds} seconds of a processor, and files of this size take less"
         raise _ended(f"{much}: it is damaged, or was made to be read for ever", CPU)
     if ended_by is not None:
-        needs = f"the file is damaged, or needs more than {gigabytes(limits.memory_bytes)} of memory"
+        needs = (
+            f"the file is damaged, or needs more than {gigabytes(limits.memory_bytes)} of memory"
+        )
         raise _ended(f"was ended ({worker.how_it_ended}): {needs}", MEMORY)
 
 
@@ -240,7 +245,9 @@ def _check_size(path: Path, most: int) -> None:
     except FileNotFoundError:
         raise CheckpointError(f"reading it gave no {path.name}") from None
     if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-        raise CheckpointError(f"reading it gave a {path.name} of {found.st_size:,} bytes; at most {most:,}")
+        raise CheckpointError(
+            f"reading it gave a {path.name} of {found.st_size:,} bytes; at most {most:,}"
+        )
 
 
 def _check(folder: Path, limits: Limits) -> None:
@@ -255,4 +262,6 @@ def _check(folder: Path, limits: Limits) -> None:
     with (folder / WEIGHTS).open("rb") as file:
         header = int.from_bytes(file.read(8), "little")
     if header > LONGEST_HEADER:
-        raise CheckpointError(f"reading it gave a header of {header:,} bytes; at most {LONGEST_HEADER:,}")
+        raise CheckpointError(
+            f"reading it gave a header of {header:,} bytes; at most {LONGEST_HEADER:,}"
+        )

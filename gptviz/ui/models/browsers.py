@@ -63,7 +63,9 @@ class Browsers:
         with self._lock:
             if browser in self._leaving:
                 self._leaving[browser].cancel()
-            timer = self._leaving[browser] = threading.Timer(LEFT_SECONDS, self.clear_if_gone, (browser,))
+            timer = self._leaving[browser] = threading.Timer(
+                LEFT_SECONDS, self.clear_if_gone, (browser,)
+            )
         timer.daemon = True
         timer.start()
 
@@ -136,7 +138,9 @@ def remove_upload(number: str) -> None:
 def _this_browser() -> str:
     if _BROWSER not in st.session_state:
         # without the cookie (the server's XSRF protection is off) an upload is the session's alone
-        st.session_state[_BROWSER] = browser_of(str(st.context.cookies.get(COOKIE, ""))) or uuid.uuid4().hex
+        st.session_state[_BROWSER] = (
+            browser_of(str(st.context.cookies.get(COOKIE, ""))) or uuid.uuid4().hex
+        )
     name: str = st.session_state[_BROWSER]
     return name
 
@@ -165,6 +169,8 @@ def browsers() -> Browsers:
     """The process's browsers."""
     cache = model_cache()
     return Browsers(
-        lambda: Uploads(budget().of_one, lambda number: cache.drop_all(f"{UPLOAD}{number}|"), budget()),
+        lambda: Uploads(
+            budget().of_one, lambda number: cache.drop_all(f"{UPLOAD}{number}|"), budget()
+        ),
         lambda session: runtime.exists() and runtime.get_instance().is_active_session(session),
     )

@@ -36,7 +36,8 @@ class Budget:
         self.root = OwnedFolder(UPLOADS)
         self._sent = sent
         self._taken: dict[Hashable, int] = {}
-        self._refused: dict[str, str] = {}  # session -> the sentence why its last file was not taken
+        # session -> the sentence why its last file was not taken
+        self._refused: dict[str, str] = {}
         self._lock = threading.Lock()
 
     @property
@@ -92,8 +93,12 @@ def sent() -> dict[str, int]:
         manager = runtime.get_instance().uploaded_file_mgr
     if not isinstance(manager, MemoryUploadedFileManager):
         return {}
-    files = {session: list(uploaded.values()) for session, uploaded in list(manager.file_storage.items())}
-    return {session: sum(len(file.data) for file in uploaded) for session, uploaded in files.items()}
+    files = {
+        session: list(uploaded.values()) for session, uploaded in list(manager.file_storage.items())
+    }
+    return {
+        session: sum(len(file.data) for file in uploaded) for session, uploaded in files.items()
+    }
 
 
 @functools.cache
@@ -116,7 +121,9 @@ def let_go(endings: tuple[str, ...]) -> None:
     longer wanted.
     """
     context = get_script_run_ctx()
-    if context is None or not isinstance(manager := context.uploaded_file_mgr, MemoryUploadedFileManager):
+    if context is None or not isinstance(
+        manager := context.uploaded_file_mgr, MemoryUploadedFileManager
+    ):
         return
     for number, file in list(manager.file_storage.get(context.session_id, {}).items()):
         if file.name.lower().endswith(endings):
@@ -130,7 +137,9 @@ def still_here(key: str) -> list[UploadedFile]:
     """
     value = st.session_state.get(key) or []
     return [
-        file for file in (value if isinstance(value, list) else [value]) if not isinstance(file, DeletedFile)
+        file
+        for file in (value if isinstance(value, list) else [value])
+        if not isinstance(file, DeletedFile)
     ]
 
 
@@ -152,7 +161,8 @@ def end(sessions: list[str]) -> None:
         budget().forget(session)
         info = server._session_mgr.get_session_info(session)
         server.close_session(session)
-        if info is not None:  # it has the files as values of widgets, and an idle server keeps its last one
+        # it has the files as values of widgets, and an idle server keeps its last one
+        if info is not None:
             info.session.session_state.clear()
         server.uploaded_file_mgr.remove_session_files(session)
     if gone:

@@ -28,7 +28,9 @@ class ModelCache:
 
     def __init__(self, max_bytes: int):
         self.max_bytes = max_bytes
-        self._models: LRUCache[str, LanguageModel] = LRUCache(max_bytes, getsizeof=lambda lm: lm.nbytes)
+        self._models: LRUCache[str, LanguageModel] = LRUCache(
+            max_bytes, getsizeof=lambda lm: lm.nbytes
+        )
         self._alive: WeakValueDictionary[str, LanguageModel] = WeakValueDictionary()
         self._keep: Callable[[str, LanguageModel], LanguageModel] = lambda _, lm: lm
         self._listeners: list[Callable[[str], None]] = []
@@ -58,7 +60,8 @@ class ModelCache:
         if lm := self._look_up(key):
             return lm
         with self._loading:
-            if lm := self._look_up(key):  # somebody else may have loaded it while this thread waited
+            # somebody else may have loaded it while this thread waited
+            if lm := self._look_up(key):
                 return lm
             lm = self._alive.get(key)
             if lm is None:

@@ -34,7 +34,9 @@ class Choice:
 
     def named(self, name: str) -> "Choice":
         """Another model, computed in the same way."""
-        return replace(self, name=name, n_heads=None, activation=None, tokenizer=None, drop_surplus=False)
+        return replace(
+            self, name=name, n_heads=None, activation=None, tokenizer=None, drop_surplus=False
+        )
 
 
 def is_a_name(name: str) -> bool:

@@ -46,7 +46,9 @@ class Download:
         except ValueError as error:  # CheckpointError: a sentence for people
             self.error = without_cache(str(error))
         except Exception as error:
-            self.error = without_cache(f"{self.name} cannot be downloaded: {type(error).__name__} {error}")
+            self.error = without_cache(
+                f"{self.name} cannot be downloaded: {type(error).__name__} {error}"
+            )
             raise  # to the server's log, with all that happened
 
     def _report(self, progress: Progress) -> None:

@@ -14,7 +14,13 @@ from gptviz.models.checkpoints import CheckpointError
 from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.models.loading import Plan, devices, hub_folder, on_disk, plan
 from gptviz.tokenizer import encoding_names
-from gptviz.ui.models.apart import NotRead, activation_is_assumed, check_here, converted, read_in_turn
+from gptviz.ui.models.apart import (
+    NotRead,
+    activation_is_assumed,
+    check_here,
+    converted,
+    read_in_turn,
+)
 from gptviz.ui.models.browsers import browser, find_upload
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
@@ -96,7 +102,8 @@ def without_folder(said: str, choice: Choice) -> str:
     if choice.name.startswith(UPLOAD):
         folder: Path | None = upload_of(choice).folder
     elif choice.name.startswith(PATH):
-        return said.replace(str(_path_of(choice)), choice.name.removeprefix(PATH))  # as it was typed
+        # as it was typed
+        return said.replace(str(_path_of(choice)), choice.name.removeprefix(PATH))
     else:
         folder = None
         if is_from_hub(choice.name):
@@ -122,7 +129,14 @@ def key_of(choice: Choice) -> str:
     if choice.name.startswith(PATH):
         stamp = _stamp(Path(choice.name.removeprefix(PATH)))
     device = choice.device or default_device()
-    options = (choice.n_heads, choice.activation, choice.tokenizer, choice.drop_surplus, choice.dtype, device)
+    options = (
+        choice.n_heads,
+        choice.activation,
+        choice.tokenizer,
+        choice.drop_surplus,
+        choice.dtype,
+        device,
+    )
     return "|".join(map(str, (choice.name, *options, stamp)))
 
 
@@ -178,7 +192,8 @@ def plan_of(choice: Choice) -> Plan:
 
     Raises ValueError, a sentence.
     """
-    if not is_known(choice):  # it went from the cache between two looks; its files are never read here
+    # it went from the cache between two looks; its files are never read here
+    if not is_known(choice):
         raise NotRead("it has just made room for another model; try again")
     make_plan = partial(
         plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device()
@@ -202,7 +217,12 @@ def _read_apart(key: str, choice: Choice) -> LanguageModel:
 
 
 def read_files(
-    key: str, path: Path, called: str, tokenizer: str | Path | None, choice: Choice, progress: Progress
+    key: str,
+    path: Path,
+    called: str,
+    tokenizer: str | Path | None,
+    choice: Choice,
+    progress: Progress,
 ) -> LanguageModel:
     """The job of reading a model: another process converts its files, and this one loads what that wrote."""
     loaded = model_cache().find(key)

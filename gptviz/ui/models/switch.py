@@ -45,7 +45,10 @@ def follow(
             token = same_place(before.raws, raws, token)
         st.session_state[_SAID] = (current.key, current.prompt, sentence(before, current))
     notice = st.session_state.get(_SAID)
-    return token, notice[2] if notice is not None and notice[:2] == (current.key, current.prompt) else None
+    return token, notice[2] if notice is not None and notice[:2] == (
+        current.key,
+        current.prompt,
+    ) else None
 
 
 def sentence(before: Pieces, now: Pieces) -> str | None:
@@ -68,7 +71,9 @@ def sentence(before: Pieces, now: Pieces) -> str | None:
     ]
     hidden = len(changes) - len(shown)
     if sum(map(len, before.raws)) == sum(map(len, now.raws)):  # else one reads only its beginning
-        count = f"{names[0]} cut this text into {count_before} tokens, {names[1]} into {count_after}."
+        count = (
+            f"{names[0]} cut this text into {count_before} tokens, {names[1]} into {count_after}."
+        )
     if hidden:
         shown.append(f"and {hidden} more places")
     return f"{count} What changed: {'; '.join(shown)}."

@@ -140,7 +140,9 @@ class Uploads:
 
     def _label(self, stem: str) -> str:
         labels = {upload.label for upload in self._all.values()}
-        return next(label for n in count(1) if (label := stem if n == 1 else f"{stem} {n}") not in labels)
+        return next(
+            label for n in count(1) if (label := stem if n == 1 else f"{stem} {n}") not in labels
+        )
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
         if not names:
@@ -154,15 +156,21 @@ class Uploads:
             if not weights:
                 _refuse(files, names)
             if not name.endswith(ENDINGS):
-                raise CheckpointError(f"{name} is no file of a checkpoint; those end in {', '.join(ENDINGS)}")
+                raise CheckpointError(
+                    f"{name} is no file of a checkpoint; those end in {', '.join(ENDINGS)}"
+                )
             if names.count(name) > 1:
-                raise CheckpointError(f"{name} was sent twice; send the files of one checkpoint at a time")
+                raise CheckpointError(
+                    f"{name} was sent twice; send the files of one checkpoint at a time"
+                )
         if not weights:
             raise CheckpointError(
                 f"{', '.join(names)} was sent, without weights: a checkpoint has a file that "
                 f"ends in {', '.join(WEIGHTS)}"
             )
-        size = sum(file.size for file in files) + sum(upload.nbytes for upload in self._all.values())
+        size = sum(file.size for file in files) + sum(
+            upload.nbytes for upload in self._all.values()
+        )
         if size > self.max_bytes:
             raise CheckpointError(
                 f"your files are {gigabytes(size)} together; this server takes at most "

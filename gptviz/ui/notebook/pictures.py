@@ -58,7 +58,8 @@ from gptviz.ui.notebook.whole import of_page
 from gptviz.ui.tables import joined
 
 MASS = 90  # percent of each row that arcs are drawn of, at first
-LARGEST = 3 * 2**19  # bytes of all heads' weights, or of all places of the machine, as a file has them
+# bytes of all heads' weights, or of all places of the machine, as a file has them
+LARGEST = 3 * 2**19
 
 # ---- read a text ----
 
@@ -90,10 +91,13 @@ def overview(s: Sheet, at: str = "") -> None:
         if unchanged is None:
             unchanged_level = None
         else:
-            unchanged_level = machine.level(unchanged.lm, unchanged, place.at, position, level["shown"])
+            unchanged_level = machine.level(
+                unchanged.lm, unchanged, place.at, position, level["shown"]
+            )
         levels = Both(level, unchanged_level)
         path, beside = (
-            [(entry.at, entry.name) for entry in entries] for entries in (place.path, place.beside(config))
+            [(entry.at, entry.name) for entry in entries]
+            for entries in (place.path, place.beside(config))
         )
         where = (path, s.labels, position, beside)
         answers = (ignored, ignored)
@@ -156,7 +160,9 @@ def _coarse(s: Sheet, data: dict[str, Any], block: int, head: int, together: int
     if panel.scale == "signed":
         says = "From the tokens at {query} to those at {key} the largest difference is {value}"
     ends = [min(start + together, len(s.t)) - 1 for start in starts.tolist()]
-    names = [f"{s.labels[start]} … {s.labels[end]}" for start, end in zip(starts, ends, strict=True)]
+    names = [
+        f"{s.labels[start]} … {s.labels[end]}" for start, end in zip(starts, ends, strict=True)
+    ]
     shape = {"rows": len(starts), "columns": len(starts), "says": says}
     title = f"{_name(block, head)}, coarser: a cell is the largest of {together} × {together}"
     return {
@@ -177,7 +183,9 @@ def tokens(s: Sheet) -> None:
     special = any(token.text in s.t.tokenizer.special_tokens_set for token in s.t.tokens)
     pieces = show_work(s.t.tokenizer, s.text, special, limit=len(s.t))
     if [i for piece in pieces for i in piece.ids][: len(s.t)] != [token.id for token in s.t.tokens]:
-        raise ValueError("these ids are not how their text is cut into tokens: there are no pieces to show")
+        raise ValueError(
+            "these ids are not how their text is cut into tokens: there are no pieces to show"
+        )
     token_cards(pieces, s.t.tokens, s.position, ignored)
     built = {}
     for position, label in enumerate(s.labels):
@@ -200,7 +208,11 @@ def layernorm(s: Sheet, norm: str = "block 0 · norm1", quantity: str = "varianc
 
 
 def attention(
-    s: Sheet, block: int | None = None, head: int | None = None, hide_first: bool = False, arcs: bool = False
+    s: Sheet,
+    block: int | None = None,
+    head: int | None = None,
+    hide_first: bool = False,
+    arcs: bool = False,
 ) -> None:
     """Draw one head's attention (by default the rarest role's); `arcs` adds its block's heads as lines."""
     place = _place(s, block, head)
@@ -210,10 +222,21 @@ def attention(
     if arcs:
         head_numbers = range(s.t.config.n_heads)
         # (H, T, T)
-        lines = np.stack([weights(s.lm, s.t, place[0], h, hide_first).numpy() for h in head_numbers])
+        lines = np.stack(
+            [weights(s.lm, s.t, place[0], h, hide_first).numpy() for h in head_numbers]
+        )
         callbacks = (ignored, ignored, ignored)
         draw_arcs(
-            "head", lines, s.labels, s.position, None, place[0], head_numbers, place[1], MASS, *callbacks
+            "head",
+            lines,
+            s.labels,
+            s.position,
+            None,
+            place[0],
+            head_numbers,
+            place[1],
+            MASS,
+            *callbacks,
         )
 
 
@@ -223,7 +246,11 @@ def feed_forward(s: Sheet, block: int = -1, unit: int | None = None) -> None:
 
 
 def next_token(
-    s: Sheet, k: int = 10, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+    s: Sheet,
+    k: int = 10,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
 ) -> None:
     """Draw what comes next, from logit to probability."""
     sampling = Sampling(temperature, top_k, top_p)
@@ -237,12 +264,18 @@ def next_token(
     else:
         unchanged_best = [int(logits.was.argmax())]
     likeliest = logits.map(
-        lambda row: candidates(row, k, sampling, [*([] if next_id is None else [next_id]), *unchanged_best])
+        lambda row: candidates(
+            row, k, sampling, [*([] if next_id is None else [next_id]), *unchanged_best]
+        )
     )
     name = lambda i: show_id(s.lm, i)  # noqa: E731
-    rows, rest_row = candidate_rows(likeliest.now, sampling, name, came=next_id, unchanged=likeliest.was)
+    rows, rest_row = candidate_rows(
+        likeliest.now, sampling, name, came=next_id, unchanged=likeliest.was
+    )
     s.title = f"What comes after {s.labels[position]} (position {position})"
-    candidate_bars(rows, rest_row, column_heads(sampling, likeliest.was is not None), None, action="")
+    candidate_bars(
+        rows, rest_row, column_heads(sampling, likeliest.was is not None), None, action=""
+    )
 
 
 def generate(s: Sheet, n: int = 20, **options: Any) -> None:
@@ -267,12 +300,18 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
         says = f"{shown} had probability {probability_text(p)}"
         written.append({"shown": shown, "sentence": says, **numbers})
         likeliest = candidates(step.logits, 10, sampling, [step.id])
-        rows, rest_row = candidate_rows(likeliest, sampling, lambda i: show_id(s.lm, i), came=step.id)
-        opened.append({"title": f"What {shown} was drawn from", "data": {"rows": rows, "rest": rest_row}})
+        rows, rest_row = candidate_rows(
+            likeliest, sampling, lambda i: show_id(s.lm, i), came=step.id
+        )
+        opened.append(
+            {"title": f"What {shown} was drawn from", "data": {"rows": rows, "rest": rest_row}}
+        )
     raws = [named_bytes(s.t.tokenizer, step.id) for step in generated.now]
     writing(s.lm.decode(ids), written, 0, ignored, raws=raws, open_end=False)
     if generated.was is not None:
-        s.parts[-1]["note"] = f"Unchanged, the model writes: {''.join(step.token for step in generated.was)}"
+        s.parts[-1]["note"] = (
+            f"Unchanged, the model writes: {''.join(step.token for step in generated.was)}"
+        )
     first = opened[0]["data"]
     headings = column_heads(generated.now[0].sampling)
     candidate_bars(first["rows"], first["rest"], headings, None, action="")
@@ -313,7 +352,9 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
     last = ("output", "The model's own output")
     lens_grid(grid, [*rows, last], s.labels, (len(rows), s.position), legend, ignored)
     vocabulary = s.t.config.vocab_size
-    s.when_dark(lambda mode: {"data": {"legend": vars(legend_of(measure, measure, vocabulary, mode))}})
+    s.when_dark(
+        lambda mode: {"data": {"legend": vars(legend_of(measure, measure, vocabulary, mode))}}
+    )
 
 
 def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> None:
@@ -335,7 +376,8 @@ def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> Non
         f"The largest parts of {title}, and their sum",
     )
     blocks = np.flatnonzero(table["block"].notna())
-    grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))  # (layers, parts of a block)
+    # (layers, parts of a block)
+    grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))
     columns = [names[row].removeprefix("block 0 · ") for row in blocks[: grids.now.shape[1]]]
     shown = s.shown_of(grids)
     phrase = "its share is"
@@ -378,11 +420,15 @@ def knock_out(
     )
 
 
-def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **options: Any) -> None:
+def circuit(
+    s: Sheet, token: OneToken | None = None, against: Against = MEAN, **options: Any
+) -> None:
     """Draw the few heads that keep a token's probability: see `gptviz.analysis.circuit` for `options`."""
     target, other, title = _target(s, token, against)
     pair = target if other is None else (target, other)
-    result = search(s.lm, [text_token.id for text_token in s.t.tokens], pair, position=s.position, **options)
+    result = search(
+        s.lm, [text_token.id for text_token in s.t.tokens], pair, position=s.position, **options
+    )
     s.title = f"The circuit of {title}: {len(result.heads)} of {len(all_heads(s.lm))} heads"
     nothing = np.full((s.t.config.n_layers, s.t.config.n_heads), np.nan)
     s.figure(
@@ -409,22 +455,30 @@ def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **op
         other_ids = s.lm.encode(other)
     else:
         other_ids = list(other)
-    table = s.traces.map(lambda t: patch(t.lm, ids, other_ids, sites=[site], position=s.position, **options))
+    table = s.traces.map(
+        lambda t: patch(t.lm, ids, other_ids, sites=[site], position=s.position, **options)
+    )
     layers = s.t.config.n_layers
     direction = options.get("direction", "denoising")
     # (layers, heads or positions)
     effects = table.map(lambda frame: frame["effect"].to_numpy(float).reshape(layers, -1))
-    s.title = f"{site} patched at each place ({direction}); the other text: “{s.lm.decode(other_ids)}”"
+    s.title = (
+        f"{site} patched at each place ({direction}); the other text: “{s.lm.decode(other_ids)}”"
+    )
     if table.now["position"].isna().all():  # a head's, at all positions
         says = "its effect is"
         s.figure(
-            lambda mode: share_grid(effects.now, _columns(s), None, says, mode, unchanged=effects.was),
+            lambda mode: share_grid(
+                effects.now, _columns(s), None, says, mode, unchanged=effects.was
+            ),
             "patching_map",
             s.title,
         )
     else:
         other_labels = [show_id(s.lm, i) for i in other_ids]
-        labels = [" | ".join(dict.fromkeys(pair)) for pair in zip(s.labels, other_labels, strict=True)]
+        labels = [
+            " | ".join(dict.fromkeys(pair)) for pair in zip(s.labels, other_labels, strict=True)
+        ]
         panel = Map("", effects, ends=(-1, 1), unit="effect")
         rows = [f"block {b}" for b in range(layers)]
         columns = labels[: effects.now.shape[1]]
@@ -435,22 +489,30 @@ def compare(s: Sheet, other: Trace) -> None:
     """Draw what this trace and another expect next, and by how much each head looks elsewhere."""
     if not isinstance(other, Trace):
         raise ValueError(f"{other!r} is no trace: show('compare', lm.trace(another_text))")
-    same_text = b"".join(token.raw for token in s.t.tokens) == b"".join(token.raw for token in other.tokens)
+    same_text = b"".join(token.raw for token in s.t.tokens) == b"".join(
+        token.raw for token in other.tokens
+    )
     pairs = comparing.align(s.t.tokens, other.tokens, one_text=same_text)
     if not pairs:
-        raise ValueError("the two traces end no token at the same place of the text: they cannot be compared")
+        raise ValueError(
+            "the two traces end no token at the same place of the text: they cannot be compared"
+        )
     pair = pairs.pairs[pairs.nearest(s.position)]
     nexts = comparing.expected(s.t, other, *pair)
     names = ("this trace", "the other")
     labels = [
-        show_id(s.lm, int(row.left_id)) if row.left == row.left else show_id(other.lm, int(row.right_id))
+        show_id(s.lm, int(row.left_id))
+        if row.left == row.left
+        else show_id(other.lm, int(row.right_id))
         for row in nexts.itertuples()
     ]
     sides = nexts[["left", "right"]].to_numpy(float)
     s.title = "What comes next in this trace, and in the other"
     s.lines = (*s.lines, *Sheet(other, 0, s.mode, s.shown).lines)
     s.figure(
-        lambda mode: back_to_back(labels, sides[:, 0], sides[:, 1], names, mode), "compare_next", s.title
+        lambda mode: back_to_back(labels, sides[:, 0], sides[:, 1], names, mode),
+        "compare_next",
+        s.title,
     )
     ours, theirs = ((trace.config.n_layers, trace.config.n_heads) for trace in (s.t, other))
     if ours == theirs and len(pairs) > 1:
@@ -470,7 +532,9 @@ def data_windows(s: Sheet, max_length: int = 4, stride: int = 4) -> None:
     whole("max_length", max_length, 1), whole("stride", stride, 1)
     starts = [*enumerate(range(0, len(s.t) - max_length, stride))]
     if not starts:
-        raise ValueError(f"{len(s.t)} tokens are too few for a window of {max_length} and its last target")
+        raise ValueError(
+            f"{len(s.t)} tokens are too few for a window of {max_length} and its last target"
+        )
     s.title = f"Windows of {max_length} tokens, {stride} apart, and their targets"
     draw_windows(s.labels[: starts[-1][1] + max_length + 1], 0, starts, max_length, 0, ignored)
 
@@ -599,10 +663,17 @@ def show(
 
     Raises ValueError for a page that has no picture of a trace, and for arguments that it does not take.
     """
-    name = SHORT.get(page or "every_head", page or "every_head").replace("-", "_").replace(" ", "_").lower()
+    name = (
+        SHORT.get(page or "every_head", page or "every_head")
+        .replace("-", "_")
+        .replace(" ", "_")
+        .lower()
+    )
     if name not in PICTURES:
         meant = did_you_mean(page, PICTURES)
-        raise ValueError(f"there is no picture {page!r} of a trace{meant}; there are {', '.join(PICTURES)}")
+        raise ValueError(
+            f"there is no picture {page!r} of a trace{meant}; there are {', '.join(PICTURES)}"
+        )
     if mode is not None:
         one_of("mode", mode, PALETTES)
     one_of("shown", shown, SHOWN)
@@ -610,7 +681,9 @@ def show(
     sheet = Sheet(t, t.place_of(position), mode or "light", shown, follows=mode is None)
     if whole:
         if name not in WHOLE:
-            raise ValueError(f"there is no whole page {name!r} of a trace; there are {', '.join(WHOLE)}")
+            raise ValueError(
+                f"there is no whole page {name!r} of a trace; there are {', '.join(WHOLE)}"
+            )
         if args:
             raise ValueError(
                 f"a whole page takes its choices by name, as they stand in its address (block=3); "

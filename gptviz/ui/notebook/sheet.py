@@ -51,14 +51,19 @@ class Sheet:
         """The trace, and that of the model without its edits, where it has any."""
         if not self.t.edits:
             return Both(self.t)
-        return Both(self.t, self.lm.plain.trace([token.id for token in self.t.tokens], keep=self.t.sites()))
+        return Both(
+            self.t, self.lm.plain.trace([token.id for token in self.t.tokens], keep=self.t.sites())
+        )
 
     @cached_property
     def labels(self) -> list[str]:
         return [show_token(token.raw) for token in self.t.tokens]
 
     def of(
-        self, numbers: Callable[Concatenate[LanguageModel, Trace, P], R], *args: P.args, **named: P.kwargs
+        self,
+        numbers: Callable[Concatenate[LanguageModel, Trace, P], R],
+        *args: P.args,
+        **named: P.kwargs,
     ) -> Both[R]:
         """`numbers(lm, trace, ...)` of both runs."""
         return self.traces.map(lambda t: numbers(t.lm, t, *args, **named))
@@ -111,4 +116,6 @@ class Sheet:
         for part in self.parts:
             if "draw" in part:
                 part["data"]["saved"] = self.saved(part["draw"]).data()
-        return Picture(self.title, self.lines, tuple(self.parts), None if self.follows else self.mode)
+        return Picture(
+            self.title, self.lines, tuple(self.parts), None if self.follows else self.mode
+        )

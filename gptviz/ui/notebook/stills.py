@@ -49,7 +49,9 @@ MOST = 120  # tokens of a strip that are drawn; it says so where there are more
 def still(name: str, data: Data) -> Canvas:
     """A component's picture from its data. Raises ValueError if it has none."""
     if name not in STILLS:
-        raise ValueError(f"the component {name!r} cannot be drawn still; there are {', '.join(STILLS)}")
+        raise ValueError(
+            f"the component {name!r} cannot be drawn still; there are {', '.join(STILLS)}"
+        )
     colors = palette(data["mode"])
     canvas = Canvas(WIDTH, 0.0, colors.paper)
     STILLS[name](canvas, data, colors)
@@ -75,7 +77,11 @@ def drawn_still(
         write(line, LABEL, colors.quiet)
     for part in parts:
         if sum(piece.height + GAP for piece in pieces) > most:
-            write("There is more of it below, which this still picture leaves out.", SMALL, colors.quiet)
+            write(
+                "There is more of it below, which this still picture leaves out.",
+                SMALL,
+                colors.quiet,
+            )
             break
         if "text" in part:
             if part.get("heading"):
@@ -176,7 +182,10 @@ def _cut(canvas: Canvas, items: Sequence[Any], colors: Palette, noun: str) -> No
 
 def _chips(canvas: Canvas, data: Data, colors: Palette) -> None:
     tokens = data["tokens"]
-    boxes = [(token["shown"], str(i), None, i == data["selected"]) for i, token in enumerate(tokens[:MOST])]
+    boxes = [
+        (token["shown"], str(i), None, i == data["selected"])
+        for i, token in enumerate(tokens[:MOST])
+    ]
     _strip(canvas, boxes, colors)
     _cut(canvas, tokens, colors, "tokens")
 
@@ -200,7 +209,9 @@ def _surprise(canvas: Canvas, data: Data, colors: Palette) -> None:
     _strip(canvas, boxes, colors)
     _cut(canvas, chips, colors, "tokens")
     legend = data["legend"]
-    _scale(canvas, [(0.0, legend["from"]), (1.0, legend["to"])], legend["low"], legend["high"], colors)
+    _scale(
+        canvas, [(0.0, legend["from"]), (1.0, legend["to"])], legend["low"], legend["high"], colors
+    )
 
 
 def _tokenizer_rows(canvas: Canvas, data: Data, colors: Palette) -> None:
@@ -229,7 +240,8 @@ def _writing(canvas: Canvas, data: Data, colors: Palette) -> None:
         canvas.height += 1.4 * (LABEL + 1)
         canvas.write(8, canvas.height - 4, line, LABEL + 1, colors.ink)
     boxes = [
-        (token["shown"], token["p_text"], None, i == data["chosen"]) for i, token in enumerate(data["tokens"])
+        (token["shown"], token["p_text"], None, i == data["chosen"])
+        for i, token in enumerate(data["tokens"])
     ]
     _strip(canvas, boxes, colors)
 
@@ -256,7 +268,9 @@ def _windows(canvas: Canvas, data: Data, colors: Palette) -> None:
         canvas.write(left - 8, top + 14, name, SMALL, colors.ink, anchor="end")
         for position, color, y in ((start, colors.query, top), (start + 1, colors.value, top + 10)):
             canvas.add(
-                Rectangle(left + position * width, y, data["length"] * width - 1, 9, color, opacity=0.75)
+                Rectangle(
+                    left + position * width, y, data["length"] * width - 1, 9, color, opacity=0.75
+                )
             )
         canvas.height += 26
     canvas.height += 18
@@ -276,7 +290,12 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
     bar = 390.0
     bar_width = 290.0 if compared else 360.0
     canvas.height = 22
-    names = {"rank": "rank", "token": "token", "logit": "logit", "scaled": heads.get("scaled", "scaled")}
+    names = {
+        "rank": "rank",
+        "token": "token",
+        "logit": "logit",
+        "scaled": heads.get("scaled", "scaled"),
+    }
     for name, x in columns.items():
         anchor = "end"
         if name == "token":
@@ -303,7 +322,9 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
             fill = colors.accent
         canvas.add(Rectangle(bar, middle - 7, bar_width * min(1.0, row["probability"]), 14, fill))
         if row.get("ghost") is not None:
-            edge = Rectangle(bar, middle - 9, bar_width * min(1.0, row["ghost"]), 18, None, colors.ghost, 2.0)
+            edge = Rectangle(
+                bar, middle - 9, bar_width * min(1.0, row["ghost"]), 18, None, colors.ghost, 2.0
+            )
             canvas.add(edge)
             canvas.write(WIDTH - 96, base, row["ghost_text"], LABEL, colors.quiet, anchor="end")
         canvas.write(WIDTH - 8, base, row["p_text"], LABEL, colors.ink, anchor="end")
@@ -332,7 +353,9 @@ def _draws(canvas: Canvas, data: Data, colors: Palette) -> None:
 
 def _branches(canvas: Canvas, data: Data, colors: Palette) -> None:
     rows = [["", "text", "ln p", "perplexity"]]
-    rows += [[str(i), row["text"], row["log_p"], row["perplexity"]] for i, row in enumerate(data["rows"])]
+    rows += [
+        [str(i), row["text"], row["log_p"], row["perplexity"]] for i, row in enumerate(data["rows"])
+    ]
     _table(canvas, rows, colors)
 
 
@@ -347,7 +370,9 @@ def matrix_of(arrays: Data, panel: Data) -> NDArray[np.float64]:
     """A panel's numbers (rows, columns) from what the browser gets; NaN where the causal mask is."""
     array = arrays[panel["array"]]
     if "of" in array:
-        first, second = (matrix_of(arrays, panel | {"array": name, "divisor": 1.0}) for name in array["of"])
+        first, second = (
+            matrix_of(arrays, panel | {"array": name, "divisor": 1.0}) for name in array["of"]
+        )
         values = first @ second.T  # (rows, dim) @ (dim, columns) -> (rows, columns)
     else:
         flat = _numbers(array["base64"]).astype(np.float64)
@@ -391,7 +416,9 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
     else:
         column_width = cell
     row_labels = [names.get(panel["row_axis"], range(rows))[i] for i in range(rows)]
-    column_labels = [str(names.get(panel["column_axis"], range(columns))[i]) for i in range(columns)]
+    column_labels = [
+        str(names.get(panel["column_axis"], range(columns))[i]) for i in range(columns)
+    ]
     row_step = max(1, int(np.ceil(SMALL / cell)))
     column_step = max(1, int(np.ceil(SMALL / column_width)))
     size = min(LABEL, max(9.0, 0.8 * cell))
@@ -399,7 +426,9 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
     turned = max(text_width(text, size) for text in column_labels[::column_step])
     top = turned * 0.87 + 2.2 * size + 22
     heading = panel["title"] or panel["label"]
-    canvas = Canvas(max(left + columns * column_width + turned * 0.5 + 16, 300.0), 0.0, colors.paper)
+    canvas = Canvas(
+        max(left + columns * column_width + turned * 0.5 + 16, 300.0), 0.0, colors.paper
+    )
     if panel["title"]:
         canvas.write(8, 16, panel["title"], 14, colors.ink, bold=True)
         canvas.write(8, 32, panel["note"], SMALL, colors.quiet)
@@ -421,7 +450,12 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
         )
     for i in range(0, columns, column_step):
         canvas.write(
-            left + (i + 0.5) * column_width + 3, top - 5, column_labels[i], size, colors.ink, turn=-60.0
+            left + (i + 0.5) * column_width + 3,
+            top - 5,
+            column_labels[i],
+            size,
+            colors.ink,
+            turn=-60.0,
         )
     pixels = colors_of(values, scale, panel["low"], panel["high"])
     above_diagonal = np.triu(np.ones_like(values, dtype=bool), 1)
@@ -451,7 +485,9 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
     canvas.height = top + rows * cell + 8
     low, high = (number(panel[end]) for end in ("low", "high"))
     if panel["digits"] == "weight":
-        low, high = (fixed(panel[end], 0 if panel["scale"] == "attention" else 2) for end in ("low", "high"))
+        low, high = (
+            fixed(panel[end], 0 if panel["scale"] == "attention" else 2) for end in ("low", "high")
+        )
     masked = None
     if hidden.any():
         masked = colors.masked
@@ -504,17 +540,23 @@ def _heads(canvas: Canvas, data: Data, colors: Palette) -> None:
         top = canvas.height
         canvas.write(left - 8, top + cell / 2, f"block {block}", SMALL, colors.quiet, anchor="end")
         for head in range(heads):
-            pixels_of_head = pixels[block * side : (block + 1) * side, head * side : (head + 1) * side]
+            pixels_of_head = pixels[
+                block * side : (block + 1) * side, head * side : (head + 1) * side
+            ]
             x = left + head * cell
             role = data["roles"][block][head]
             canvas.add(Pixels(x + 2, top + 2, cell - 4, cell - 4, pixels_of_head))
             if role.get("changed"):
-                canvas.add(Line(((x + 2, top + cell - 2), (x + cell - 2, top + 2)), colors.accent, 2.0))
+                canvas.add(
+                    Line(((x + 2, top + cell - 2), (x + cell - 2, top + 2)), colors.accent, 2.0)
+                )
             if (block, head) == (data["block"], data["head"]):
                 canvas.add(Rectangle(x + 1, top + 1, cell - 2, cell - 2, None, colors.accent, 3.0))
             if labelled:
                 label = shortened(role["label"], SMALL - 1, cell - 2)
-                canvas.write(x + cell / 2, top + cell + 10, label, SMALL - 1, colors.ink, anchor="middle")
+                canvas.write(
+                    x + cell / 2, top + cell + 10, label, SMALL - 1, colors.ink, anchor="middle"
+                )
         canvas.height += row_height
     canvas.height += 6
     _scale(canvas, colors.attention, "0", "1", colors, left, colors.masked)
@@ -526,9 +568,9 @@ def _lens(canvas: Canvas, data: Data, colors: Palette) -> None:
     count = sum(stop - start for start, stop in cells["known"])
     rows = len(data["rows"])
     # the likeliest token of each cell, (rows, columns)
-    ids = _numbers(cells["ids"], "<u4" if cells["wide"] else "<u2").reshape(rows, count, cells["each"])[
-        ..., 0
-    ]
+    ids = _numbers(cells["ids"], "<u4" if cells["wide"] else "<u2").reshape(
+        rows, count, cells["each"]
+    )[..., 0]
     shares = _numbers(cells["color"]).reshape(rows, count)  # (rows, columns)
     positions = [i for start, stop in cells["known"] for i in range(start, stop)]
     left = 110.0
@@ -545,7 +587,13 @@ def _lens(canvas: Canvas, data: Data, colors: Palette) -> None:
         else:
             text = str(positions[i])
         canvas.write(
-            left + (i + 0.5) * width, 14, text, SMALL - 1, colors.ink, anchor="middle", bold=is_labelled
+            left + (i + 0.5) * width,
+            14,
+            text,
+            SMALL - 1,
+            colors.ink,
+            anchor="middle",
+            bold=is_labelled,
         )
     canvas.height = 20
     for row, (name, _) in enumerate(data["rows"]):
@@ -562,11 +610,18 @@ def _lens(canvas: Canvas, data: Data, colors: Palette) -> None:
     if data["position"] in positions:
         chosen = positions.index(data["position"])
     if chosen is not None:
-        box = left + chosen * width - 1, 20 + data["row"] * row_height - 1, width + 1, row_height + 1
+        box = (
+            left + chosen * width - 1,
+            20 + data["row"] * row_height - 1,
+            width + 1,
+            row_height + 1,
+        )
         canvas.add(Rectangle(*box, None, colors.accent, 2.5))
     canvas.height += 6
     legend = data["legend"]
-    canvas.write(8, canvas.height + 12, shortened(legend["title"], SMALL, left - 16), SMALL, colors.quiet)
+    canvas.write(
+        8, canvas.height + 12, shortened(legend["title"], SMALL, left - 16), SMALL, colors.quiet
+    )
     _scale(canvas, legend["scale"], legend["low"], legend["high"], colors, left)
 
 
@@ -588,7 +643,9 @@ def _arcs(canvas: Canvas, data: Data, colors: Palette) -> None:
             canvas.write(left - 8, y + ASCENT * size, token, size, colors.ink, anchor="end")
             canvas.write(right + 8, y + ASCENT * size, token, size, colors.ink)
         order = np.argsort(-weights[query])
-        count_drawn = int(np.searchsorted(np.cumsum(weights[query][order]), data["mass"] / 100 - 1e-9)) + 1
+        count_drawn = (
+            int(np.searchsorted(np.cumsum(weights[query][order]), data["mass"] / 100 - 1e-9)) + 1
+        )
         for key in order[:count_drawn].tolist():
             key_y = 24 + (key + 0.5) * row_height
             points = (left, y), (left + 90, y), (right - 90, key_y), (right, key_y)

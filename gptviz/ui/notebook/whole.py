@@ -36,7 +36,9 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
     Raises ValueError where the app runs in this process or is not installed, and for a choice that the page
     does not take.
     """
-    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").addFilter(lambda _: False)
+    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").addFilter(
+        lambda _: False
+    )
     with needs_app(f"t.show({name!r})"):
         from streamlit.runtime import Runtime
         from streamlit.testing.v1 import AppTest
@@ -47,7 +49,9 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         from gptviz.ui.shell.page import GIVEN
 
     if Runtime.exists():
-        raise ValueError("the app runs in this process: open the page there, or draw it in another process")
+        raise ValueError(
+            "the app runs in this process: open the page there, or draw it in another process"
+        )
     jobs.without_server()
     app = AppTest.from_file(str(page_file(name)), default_timeout=SECONDS)
     app.context = {"theme": s.mode}
@@ -123,7 +127,9 @@ def _take_dark(part: dict[str, Any], dark_part: dict[str, Any]) -> None:
     if "figure" in part:
         part["dark"] = {"figure": dark_part["figure"]}
     elif "draw" in part:
-        data = {key: value for key, value in dark_part["data"].items() if value != part["data"].get(key)}
+        data = {
+            key: value for key, value in dark_part["data"].items() if value != part["data"].get(key)
+        }
         part["dark"] = {"data": data}
     elif "html" in part and part["html"] != dark_part["html"]:
         part["dark"] = {"html": dark_part["html"]}
@@ -139,7 +145,9 @@ def _take(s: Sheet, section: list[dict[str, Any]], element: Any) -> None:
     if element.type in ("subheader", "markdown", "caption"):
         text = _plain(element.value)
         if text and text != "Try:" and not s.title.endswith(text):
-            section.append({"text": text, "heading": element.type == "subheader" or element.value[0] == "#"})
+            section.append(
+                {"text": text, "heading": element.type == "subheader" or element.value[0] == "#"}
+            )
     elif element.type == "html" and "<table" in element.proto.body:
         section.append({"html": element.proto.body})
     elif element.type == "plotly_chart":

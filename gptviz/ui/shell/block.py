@@ -73,7 +73,9 @@ def head_controls(scene: Scene) -> tuple[int, int]:
     config = scene.lm.config
     usual = telling_head(scene)
     opened = opened_head(config, lambda: usual)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"
+    ):
         step = (*opened, config.n_layers, config.n_heads)
         button("‹", "head_before", _step, -1, *step, help="The head before")
         block_and_head_inputs(config, *usual)

@@ -76,7 +76,11 @@ class Action:
 # value -> label, formula of x, what that means of it, and the way back where it has a name of its own
 VALUES = {
     "zero": ("Switch off", "{x}ᵢ = 0", "is zero, so it adds nothing", "Switch on again"),
-    "mean": ("Average of this text", "{x}ᵢ = (1/T) Σⱼ {x}ⱼ", "is its mean over this text's positions"),
+    "mean": (
+        "Average of this text",
+        "{x}ᵢ = (1/T) Σⱼ {x}ⱼ",
+        "is its mean over this text's positions",
+    ),
     "sample": (
         "Average of a sample",
         "{x}ᵢ = mean of {x} in a sample",
@@ -143,11 +147,15 @@ def actions(part: Part) -> list[Action]:
 def _hidden(part: Part) -> list[Action]:
     """A token that later ones may not look at: everywhere, in one block, in one head."""
     n = part.position
-    places: list[tuple[str, int | str, Sequence[int] | None]] = [("Hide from later ones", EVERY, None)]
+    places: list[tuple[str, int | str, Sequence[int] | None]] = [
+        ("Hide from later ones", EVERY, None)
+    ]
     if part.block is not None:
         places.append((f"Hide in block {part.block} only", part.block, None))
         if part.head is not None:
-            places.append((f"Hide in block {part.block} head {part.head} only", part.block, [part.head]))
+            places.append(
+                (f"Hide in block {part.block} head {part.head} only", part.block, [part.head])
+            )
     return [
         Action(
             label,
@@ -189,8 +197,15 @@ def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> Non
     parts_by_name = {part.name(scene.labels): part for part in parts}
     chosen = next(iter(parts_by_name))
     if len(parts_by_name) > 1:
-        options: Any = {"default": chosen, "required": True, "label_visibility": "collapsed", "wrap": True}
-        chosen = st.segmented_control("Change", list(parts_by_name), key=f"change_{key}_part", **options)
+        options: Any = {
+            "default": chosen,
+            "required": True,
+            "label_visibility": "collapsed",
+            "wrap": True,
+        }
+        chosen = st.segmented_control(
+            "Change", list(parts_by_name), key=f"change_{key}_part", **options
+        )
     else:
         st.markdown(f"**{capital(chosen)}**")
     part = parts_by_name[chosen]
@@ -210,13 +225,17 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
     """Draw inputs of two words and a number; return what adds one's output row, less the other's."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         towards, away = (
-            st.text_input(label, key=f"change_{key}_{label}", width=150, placeholder="a token, such as ·love")
+            st.text_input(
+                label, key=f"change_{key}_{label}", width=150, placeholder="a token, such as ·love"
+            )
             for label in ("Push it towards", "away from")
         )
         times = st.number_input("times", 0.01, 9999.0, 20.0, key=f"change_{key}_times", width=130)
     tokens = [target.find_token(scene.lm, typed) if typed else None for typed in (towards, away)]
     unknown = [
-        typed for typed, token_id in zip((towards, away), tokens, strict=True) if typed and token_id is None
+        typed
+        for typed, token_id in zip((towards, away), tokens, strict=True)
+        if typed and token_id is None
     ]
     if unknown:
         st.caption(f"{as_code(unknown[0])} is no single token of this model. · is a space.")
@@ -225,7 +244,9 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
         return []
     value = "".join(f"{sign}{times:g}*out{token}" for sign, token in terms)
     rows = " ".join(f"{sign} {times:g} w({show_id(scene.lm, token)})" for sign, token in terms)
-    edit = Edit(part.site, part.block, value, positions=None if part.position is None else [part.position])
+    edit = Edit(
+        part.site, part.block, value, positions=None if part.position is None else [part.position]
+    )
     means = "w is a token's row of the output head: what it is compared with for its logit"
     return [Action("Push", edit, f"xᵢ = xᵢ {rows}", means)]
 

@@ -35,13 +35,19 @@ _LOOKS = {
     "first": "looks only at the first token",
     "previous": "looks only at the token before",
 }
-_DONE = {"zero": "off", "mean": "averaged over this text", "sample": "averaged over a sample of text"}
+_DONE = {
+    "zero": "off",
+    "mean": "averaged over this text",
+    "sample": "averaged over a sample of text",
+}
 _NUMBERED = re.compile(r"(shuffle|hide)([0-9]+)")
 
 LISTED = 8  # positions or heads that are named one by one
 
 
-def says(edit: Edit, labels: Sequence[str] = (), shown: Callable[[int], str] = "token {}".format) -> str:
+def says(
+    edit: Edit, labels: Sequence[str] = (), shown: Callable[[int], str] = "token {}".format
+) -> str:
     """One edit, as short as can be: "block 4 head 3 off". `labels` are the tokens as on the screen.
 
     `shown` is how the screen shows any other token of the vocabulary.
@@ -96,7 +102,12 @@ def _added(term: Named, shown: Callable[[int], str]) -> str:
         origin = f"“{shown(term.numbers[0])}”"
     else:
         origin = another_text(len(term.numbers))
-    nouns = {"tok": "the embedding of", "out": "the output row of", "ids": "that of", "mean": "the mean of"}
+    nouns = {
+        "tok": "the embedding of",
+        "out": "the output row of",
+        "ids": "that of",
+        "mean": "the mean of",
+    }
     if abs(term.factor) == 1:
         times = ""
     else:

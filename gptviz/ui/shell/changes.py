@@ -53,7 +53,9 @@ def _read(text: str, number: int, lm: LanguageModel, n_tokens: int) -> Change:
         edit = Edit.parse(text)
     except ValueError as error:  # the strip says the text, and once how a change is written
         why = (
-            str(error).removeprefix(f"{text!r} is no edit: ").removesuffix(f"; an edit is written {GRAMMAR}")
+            str(error)
+            .removeprefix(f"{text!r} is no edit: ")
+            .removesuffix(f"; an edit is written {GRAMMAR}")
         )
         return Change(text, None, shortened(why, LONGEST_WHY))
     if number >= MOST:
@@ -80,7 +82,9 @@ def add(*edits: Edit) -> None:
     for edit in edits:
         texts = [text for text in texts if not _replaces(edit, text)] + [str(edit)]
     if len(",".join(texts)) > CHARACTERS or len(texts) > MOST:
-        st.toast("These are too many changes for one link; nothing was added. Take some away first.")
+        st.toast(
+            "These are too many changes for one link; nothing was added. Take some away first."
+        )
         return
     state.EDITS_OFF.set(False)
     _set(texts)

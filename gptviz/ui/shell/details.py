@@ -88,7 +88,9 @@ def in_code(
 
 def shapes_words(shapes: Shapes) -> str:
     """A line a variable, with every shape that it had: `queries` (1, 7, 256) → (1, 8, 7, 32)."""
-    lines = [f"`{name}` {' → '.join(str(shape) for shape in seen)}" for name, seen in shapes.items()]
+    lines = [
+        f"`{name}` {' → '.join(str(shape) for shape in seen)}" for name, seen in shapes.items()
+    ]
     return "The shapes, for this prompt:  \n" + "  \n".join(lines)
 
 
@@ -100,7 +102,9 @@ def source(function: Callable[..., Any]) -> tuple[str, str]:
     last = first + len(lines) - 1
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     width = len(str(last))
-    numbered = [f"{first + i:{width}}  {line[margin:].rstrip()}".rstrip() for i, line in enumerate(lines)]
+    numbered = [
+        f"{first + i:{width}}  {line[margin:].rstrip()}".rstrip() for i, line in enumerate(lines)
+    ]
     place = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
     return f"{function.__qualname__}: {place}, lines {first} to {last}", "\n".join(numbered)
 
@@ -121,7 +125,9 @@ def panel(title: str, icon: str, key: str) -> Iterator[bool]:
         yield bool(box.open)
 
 
-def side_by_side(items: Iterable[T], gap: Literal["small", "medium", "large"] = "medium") -> Iterator[T]:
+def side_by_side(
+    items: Iterable[T], gap: Literal["small", "medium", "large"] = "medium"
+) -> Iterator[T]:
     """Yield each item inside a column of its own: what the loop draws stands there."""
     items = tuple(items)
     for column, item in zip(st.columns(len(items), gap=gap), items, strict=True):

@@ -19,11 +19,11 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
 
     `written` is how many tokens the model has written after it.
     """
-    strange = next((c for c in text if c.isalpha() and not c.isascii() and len(lm.encode(c)) > 1), None)
+    strange = next(
+        (c for c in text if c.isalpha() and not c.isascii() and len(lm.encode(c)) > 1), None
+    )
     if strange is not None:
-        return (
-            f"It has no token for `{strange}`: it reads the letter's bytes, and what it says next is a guess."
-        )
+        return f"It has no token for `{strange}`: it reads the letter's bytes, and what it says next is a guess."
     names = persons(text)
     if len(names) > 1:
         right, total = names_kept_apart(lm)
@@ -51,6 +51,8 @@ def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
         advice = ""
     key = f"limit_{bool(written)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"gv_{key}"):
-        st.caption(f"mini has read 262 English books, nothing else. {sentence}{advice}", width="content")
+        st.caption(
+            f"mini has read 262 English books, nothing else. {sentence}{advice}", width="content"
+        )
         if other:
             button(f"Read it with {other}", f"other_{key}", state.choose_model, Choice(other))

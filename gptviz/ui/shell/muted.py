@@ -54,7 +54,10 @@ def muted_map(
     A click gives (block, column). The columns after the heads' are the block's attention and its
     feed-forward. A hover says what it takes away in the model without its changes, too.
     """
-    grids = lost.map(lambda values: values.reshape(scene.lm.config.n_layers, -1))  # (n_layers, H + 2)
+    # (n_layers, H + 2)
+    grids = lost.map(lambda values: values.reshape(scene.lm.config.n_layers, -1))
     columns = [*(f"head {h}" for h in range(scene.lm.config.n_heads)), *KINDS[1:]]
-    fig = share_grid(grids.now, columns, opened, "muting it takes away", scene.mode, unchanged=grids.was)
+    fig = share_grid(
+        grids.now, columns, opened, "muting it takes away", scene.mode, unchanged=grids.was
+    )
     scene.chart(fig, key=key, alt=alt, on_cell=on_pick)

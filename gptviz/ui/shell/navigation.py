@@ -109,7 +109,11 @@ CLASS = "class"
 PAIRED = ("knock_out", "circuit")  # two pages behind one door
 # what was a page: where that is now, and which choice opens it there, by what else the address says
 MOVED = {
-    "scaling": ("attention_by_hand", "hand_way", {"sc_weights": "dropout", "sc_p": "dropout", "": "root"})
+    "scaling": (
+        "attention_by_hand",
+        "hand_way",
+        {"sc_weights": "dropout", "sc_p": "dropout", "": "root"},
+    )
 }
 
 _NAVIGATED = "gptviz_navigated"  # what `navigate` left in the session: this run's navigation exists
@@ -188,7 +192,11 @@ def draw_links(here: str) -> None:
         st.html(f'<p class="gv-section">{section}</p>')
         for name, door in doors.items():
             link(
-                name, query, "pages" if name == here else "", icon=f":material/{door.icon}:", width="stretch"
+                name,
+                query,
+                "pages" if name == here else "",
+                icon=f":material/{door.icon}:",
+                width="stretch",
             )
 
 
@@ -204,7 +212,9 @@ def draw_halves(here: str) -> None:
 def link(name: str, query: dict[str, str], here: str = "", **options: Any) -> None:
     """Draw a link to a page; `here` names the place where it stands, if it is marked as the open one."""
     with st.container(key=f"gv_here_{here}") if here else nullcontext():
-        st.page_link(page_target(name), **{"label": PAGES[name].title, "query_params": query} | options)
+        st.page_link(
+            page_target(name), **{"label": PAGES[name].title, "query_params": query} | options
+        )
 
 
 def _draw_next(name: str) -> None:

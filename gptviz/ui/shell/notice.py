@@ -45,10 +45,17 @@ def notice(model: InUse) -> None:
         _failed(model, str(trouble))
 
 
-def _buttons(model: InUse, label: str, key: str, do: Callable[..., Any], *args: Any, **how: Any) -> None:
+def _buttons(
+    model: InUse, label: str, key: str, do: Callable[..., Any], *args: Any, **how: Any
+) -> None:
     """Draw what can be done about it, and the way back to the model that is seen."""
     button(label, key, do, *args, **how)
-    button(f"Stay with {escaped(label_of(model.choice))}", "model_stay", state.choose_model, model.choice)
+    button(
+        f"Stay with {escaped(label_of(model.choice))}",
+        "model_stay",
+        state.choose_model,
+        model.choice,
+    )
 
 
 def _failed(model: InUse, why: str) -> None:
@@ -113,7 +120,9 @@ def _running(download: Download, seen: str) -> None:
         st.rerun()  # the whole page: the model is here, or there is something to say
     progress = download.progress
     if progress is None:
-        st.progress(0.0, f"{escaped(download.name)}: asking the hub. Until it is here you see {seen}.")
+        st.progress(
+            0.0, f"{escaped(download.name)}: asking the hub. Until it is here you see {seen}."
+        )
     else:
         text = f"{escaped(download.name)}: {in_words(progress)}. Until then you see {seen}."
         share = 0.0
@@ -148,7 +157,9 @@ def _heads(model: InUse, trouble: HeadsMissing) -> None:
             "Heads", trouble.choices, index=None, placeholder="Choose", key=HEADS, width=120
         )
         arguments = (model.asked, "n_heads", HEADS)
-        _buttons(model, "Load", "model_load", _with, *arguments, type="primary", disabled=chosen is None)
+        _buttons(
+            model, "Load", "model_load", _with, *arguments, type="primary", disabled=chosen is None
+        )
 
 
 def _proposal(emb_dim: int) -> str:
@@ -180,11 +191,18 @@ def _tokenizer(model: InUse) -> None:
 def _surplus(model: InUse, trouble: SurplusTokens) -> None:
     sentence = escaped(str(trouble).removesuffix(WITHOUT_THEM))
     seen = escaped(label_of(model.choice))
-    st.info(f"{sentence}. Without these tokens it can be loaded: typed, they are plain text. You see {seen}.")
+    st.info(
+        f"{sentence}. Without these tokens it can be loaded: typed, they are plain text. You see {seen}."
+    )
     choice = replace(model.asked, drop_surplus=True)
     with st.container(horizontal=True):
         _buttons(
-            model, "Go on without them", "model_drop_surplus", state.choose_model, choice, type="primary"
+            model,
+            "Go on without them",
+            "model_drop_surplus",
+            state.choose_model,
+            choice,
+            type="primary",
         )
 
 

@@ -71,7 +71,10 @@ def start_page(
     model that is chosen.
     """
     st.set_page_config(
-        page_title=f"{title} · gptviz", page_icon=str(ICON), layout="wide", initial_sidebar_state=236
+        page_title=f"{title} · gptviz",
+        page_icon=str(ICON),
+        layout="wide",
+        initial_sidebar_state=236,
     )
     navigation.ensure_navigation()
     mode = mode_shown()
@@ -107,9 +110,15 @@ def start_page(
 def _style(mode: Mode) -> None:
     colors = palette(mode)
     style = STYLE
-    for name, color in (("ON_ACCENT", colors.paper), ("ACCENT", colors.accent), ("QUIET", colors.quiet)):
+    for name, color in (
+        ("ON_ACCENT", colors.paper),
+        ("ACCENT", colors.accent),
+        ("QUIET", colors.quiet),
+    ):
         style = style.replace(name, color)
-    style += PRESENT_STYLE + BELOW if state.PRESENT.value else f"@media (max-width: 640px) {{ {BELOW} }}"
+    style += (
+        PRESENT_STYLE + BELOW if state.PRESENT.value else f"@media (max-width: 640px) {{ {BELOW} }}"
+    )
     st.html(f"<style>{style}</style>{words.STYLE}")
 
 
@@ -121,7 +130,13 @@ def _head(name: str, prompted: bool) -> None:
             query = state.link() | {"at": picture.place_of(name)}
             icon = ":material/center_focus_strong:"
             with st.container(key="gv_place", width="content"):
-                link(FIRST, query, label="In the picture", icon=icon, help="Its place in the machine.")
+                link(
+                    FIRST,
+                    query,
+                    label="In the picture",
+                    icon=icon,
+                    help="Its place in the machine.",
+                )
         st.markdown(door.question, width="content")
         with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
             _way(name, prompted)
@@ -139,7 +154,9 @@ def _way(name: str, prompted: bool) -> None:
                 prompt_box.box()
         with st.popover("Pages", icon=":material/menu:", type="tertiary"):
             navigation.draw_links(name)
-        for other, icon in zip(navigation.neighbours(name), ("arrow_back", "arrow_forward"), strict=True):
+        for other, icon in zip(
+            navigation.neighbours(name), ("arrow_back", "arrow_forward"), strict=True
+        ):
             link(other, query, icon=f":material/{icon}:", width="content")
     elif prompted and name != COMPARE:
         told = "This text and model beside another text, another model, or the unchanged model."
@@ -197,7 +214,8 @@ def read_text(frame: Frame) -> Prompt:
     if reading.ids:
         state.TOKEN.set(token)
         state.TOKEN.within(len(reading.ids))
-    params.store((*state.APP, *frame.params))  # once: each time would be a step of the browser's history
+    # once: each time would be a step of the browser's history
+    params.store((*state.APP, *frame.params))
     with place:
         _end_unless_readable(reading)
         for said in (reading.notice, prompt_box.lost()):
@@ -243,7 +261,9 @@ def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
 # ---- the third step: one pass of the model, with hooks ----
 
 
-def trace(prompt: Prompt, keep: Keep = (), reduce: Iterable[Reduction] = (), strip: bool = True) -> Scene:
+def trace(
+    prompt: Prompt, keep: Keep = (), reduce: Iterable[Reduction] = (), strip: bool = True
+) -> Scene:
     """Run the model once over the prompt, and keep what it computes at the sites `keep`.
 
     `keep` is as in `LanguageModel.trace`; `reduce` is made of other sites during the pass. Then the tokens

@@ -122,7 +122,9 @@ class Param(Generic[T]):
         chosen = self.drawn(draw, label, **options)
         # a part of the page that runs alone says all that its callbacks changed, at once: each time that
         # the address is written is a step of the browser's history
-        store([self, *(st.session_state.get(_OF_THE_PAGE, ()) if address.is_fragment_run() else ())])
+        store(
+            [self, *(st.session_state.get(_OF_THE_PAGE, ()) if address.is_fragment_run() else ())]
+        )
         return chosen
 
     def choose(
@@ -146,7 +148,9 @@ class Param(Generic[T]):
             return self.widget(st.segmented_control, label, required=True, **options)
         return self.widget(draw, label, **options)
 
-    def number(self, draw: Callable[..., Any], label: str, least: Any, most: Any, **options: Any) -> T:
+    def number(
+        self, draw: Callable[..., Any], label: str, least: Any, most: Any, **options: Any
+    ) -> T:
         """Choose a number from `least` to `most`, as st.slider, st.number_input draw it."""
         self.within((least, most))
         return self.widget(draw, label, min_value=least, max_value=most, **options)
@@ -204,20 +208,29 @@ def load(params: Iterable[Param[Any]]) -> None:
 
 def store(params: Iterable[Param[Any]]) -> None:
     """Write what the session holds into the address; a default only where something else stood before."""
-    query = st.query_params.to_dict()  # once: each look at it, or at the session, asks whose run this is
+    # once: each look at it, or at the session, asks whose run this is
+    query = st.query_params.to_dict()
     changed = {}
     for param in params:
         value = param.value
         text_before = param.said(query)
-        if value != param.default or (text_before is not None and param.parse(text_before) != param.default):
+        if value != param.default or (
+            text_before is not None and param.parse(text_before) != param.default
+        ):
             changed[param.name] = param.written(value)
     address.write(changed)
 
 
-def in_link(params: Iterable[Param[Any]], values: Mapping[str, Any] | None = None) -> dict[str, str]:
+def in_link(
+    params: Iterable[Param[Any]], values: Mapping[str, Any] | None = None
+) -> dict[str, str]:
     """The query parameters that open these choices elsewhere, defaults left out; `values` replace ours."""
     chosen = {param: (values or {}).get(param.name, param.value) for param in params}
-    return {param.name: param.written(value) for param, value in chosen.items() if value != param.default}
+    return {
+        param.name: param.written(value)
+        for param, value in chosen.items()
+        if value != param.default
+    }
 
 
 def whole(text: str, largest: int = LARGEST) -> int | None:
@@ -231,7 +244,12 @@ def whole(text: str, largest: int = LARGEST) -> int | None:
 
 
 def _number(text: str) -> float | None:
-    plain = text.isascii() and text.count(".") <= 1 and text.replace(".", "").isdigit() and len(text) < 12
+    plain = (
+        text.isascii()
+        and text.count(".") <= 1
+        and text.replace(".", "").isdigit()
+        and len(text) < 12
+    )
     if plain:
         return float(text)
     return None
@@ -239,7 +257,9 @@ def _number(text: str) -> float | None:
 
 def _switch(text: str) -> bool | None:
     # "true" is what Streamlit's own binding wrote into older links
-    return {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}.get(text.lower())
+    return {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}.get(
+        text.lower()
+    )
 
 
 _PARSERS: dict[Any, Callable[[str], Any]] = {

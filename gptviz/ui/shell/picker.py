@@ -65,7 +65,9 @@ def picker(model: InUse) -> None:
         on_change=partial(_chose, asked),
         label_visibility="collapsed",
     )
-    if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
+    if st.button(
+        "More models …", key="model_more", type="tertiary", help="All models, and your own file"
+    ):
         st.session_state.pop(_REFUSED, None)  # of an earlier one
         let_go((*ENDINGS, *NOT_READ))
         window(asked)
@@ -123,7 +125,8 @@ def _chose_gelu(choice: Choice) -> None:
     models.retry()
 
 
-@st.dialog("Models", width="large", on_dismiss="rerun")  # so that what was chosen there is forgotten
+# so that what was chosen there is forgotten
+@st.dialog("Models", width="large", on_dismiss="rerun")
 def window(asked: Choice) -> None:
     """Draw all models in a table, a repository of the hub, the visitor's own files, and how to compute."""
     table = known_models()
@@ -133,7 +136,9 @@ def window(asked: Choice) -> None:
     )
     for row, _ in event.selection.cells:
         _take(asked.named(str(table["Model"][row])))
-    own_tab, hub_tab, compute_tab = st.tabs(["Your own file", "From the Hugging Face hub", "How to compute"])
+    own_tab, hub_tab, compute_tab = st.tabs(
+        ["Your own file", "From the Hugging Face hub", "How to compute"]
+    )
     with own_tab:
         _own_files(asked)
     with hub_tab:
@@ -148,9 +153,16 @@ def known_models() -> pd.DataFrame:
     for entry in catalog():
         config = entry.config
         count = entry.config.parameters
-        sizes = f"{config.n_layers} × {config.n_heads}", config.emb_dim, f"{count:,}", gigabytes(4 * count)
+        sizes = (
+            f"{config.n_layers} × {config.n_heads}",
+            config.emb_dim,
+            f"{count:,}",
+            gigabytes(4 * count),
+        )
         rows.append((entry.name, *sizes, config.context_length, entry.where(), entry.about))
-    columns = "Model, Blocks × heads, Width, Parameters, Memory, Context, On this machine, What it is"
+    columns = (
+        "Model, Blocks × heads, Width, Parameters, Memory, Context, On this machine, What it is"
+    )
     return pd.DataFrame(rows, columns=columns.split(", "))
 
 
@@ -247,7 +259,9 @@ def _settings(asked: Choice) -> None:
     dtype = st.radio("Numbers", dtypes, index=index, key=DTYPE, help=DTYPE_HELP, horizontal=True)
     device = asked.device or usual
     if len(devices()) > 1:
-        device = st.radio("Device", devices(), index=devices().index(device), key=DEVICE, horizontal=True)
+        device = st.radio(
+            "Device", devices(), index=devices().index(device), key=DEVICE, horizontal=True
+        )
     else:
         st.caption("This machine has no GPU that torch can use: the CPU computes.")
     wanted = replace(asked, dtype=dtype, device=None if device == usual else device)

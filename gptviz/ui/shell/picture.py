@@ -65,7 +65,9 @@ def place_of(page: str) -> str:
     return _PLACES.get(page, "").format(
         block="last" if block is None else block,
         head="strongest" if head is None else head,
-        norm="final_norm" if norm == "final" else norm.replace("block ", "block.").replace(" · ", "."),
+        norm="final_norm"
+        if norm == "final"
+        else norm.replace("block ", "block.").replace(" · ", "."),
     )
 
 

@@ -35,7 +35,8 @@ class PromptRead:
 
 def read(lm: LanguageModel, text: str, special: bool) -> PromptRead:
     """Tokenize a prompt of any length."""
-    text = well_formed(text)  # a browser sends nothing else; whatever does is shown U+FFFD, not refused
+    # a browser sends nothing else; whatever does is shown U+FFFD, not refused
+    text = well_formed(text)
     ids = lm.encode(text[:READ_CHARACTERS], special_tokens=special)
     limit = lm.config.context_length
     if max(ids[:limit], default=0) >= lm.config.vocab_size:
@@ -99,7 +100,9 @@ def special_hint(lm: LanguageModel) -> None:
     if state.SPECIAL.value or END_OF_TEXT not in state.TEXT.value or not _has_special(lm):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        hint = f"`{END_OF_TEXT}` is read as plain text here. It is also the name of one special token."
+        hint = (
+            f"`{END_OF_TEXT}` is read as plain text here. It is also the name of one special token."
+        )
         st.caption(hint, width="content")
         button("Read it as the special token", "special_on", state.SPECIAL.set, True)
 

@@ -38,11 +38,21 @@ def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
     temperature = _slider(row, TEMPERATURE, "Temperature", (0.0, 2.0, 0.05), hint)
     hint = f"Keep the k largest logits of the {vocabulary:,}. Empty: keep all."
     top_k = TOP_K.number(
-        row.number_input, "Top-k", 1, vocabulary, value=None, step=1, placeholder="off", width=130, help=hint
+        row.number_input,
+        "Top-k",
+        1,
+        vocabulary,
+        value=None,
+        step=1,
+        placeholder="off",
+        width=130,
+        help=hint,
     )
     hint = "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all."
     top_p = _slider(row, TOP_P, "Top-p", (0.01, 1.0, 0.01), hint)
-    return Sampling(temperature, None if top_k is None else int(top_k), None if top_p == 1 else top_p)
+    return Sampling(
+        temperature, None if top_k is None else int(top_k), None if top_p == 1 else top_p
+    )
 
 
 def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
@@ -55,7 +65,11 @@ def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
 
 
 def _slider(
-    row: DeltaGenerator, param: Param[float], label: str, span: tuple[float, float, float], help: str
+    row: DeltaGenerator,
+    param: Param[float],
+    label: str,
+    span: tuple[float, float, float],
+    help: str,
 ) -> float:
     """Draw a slider that starts at 1, where it changes nothing; `span`: its least, its largest, its step."""
     least, most, step = span

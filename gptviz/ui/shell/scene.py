@@ -65,7 +65,9 @@ class Frame:
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
         """The name and the words of a picture's file; `which` tells it from others ("block5")."""
-        return Saved(stem(*name.split("_"), *which), title, (f"Model: {self.lm.name}",) * self.of_model)
+        return Saved(
+            stem(*name.split("_"), *which), title, (f"Model: {self.lm.name}",) * self.of_model
+        )
 
     def chart(
         self,
@@ -154,8 +156,11 @@ class Scene(Prompt):
             self.place.error(
                 f"Nothing is shown, since the model did not do what it should: {escaped(str(error))}"
             )
-            if changes.written():  # which follow to every page, and the strip that undoes them is not drawn
-                self.place.button("Undo all changes", key="changes_undo_all", on_click=changes.clear)
+            # which follow to every page, and the strip that undoes them is not drawn
+            if changes.written():
+                self.place.button(
+                    "Undo all changes", key="changes_undo_all", on_click=changes.clear
+                )
         except runs.Busy as error:
             self.place.warning(f"Nothing is shown yet: {escaped(str(error))}.")
         end_page()
@@ -168,8 +173,12 @@ class Scene(Prompt):
         token = f"Selected: {self.label} (position {self.position})"
         edits = ", ".join(map(str, self.run.edits))
         changed = (f"Changed: {shortened(edits, 80)}",) if edits else ()
-        own = super().saved(name, title, *which, f"token{self.position}", "changed" if edits else "")
-        return replace(own, lines=(token, f"Text: {shortened(self.text, 80)}", *changed, *own.lines))
+        own = super().saved(
+            name, title, *which, f"token{self.position}", "changed" if edits else ""
+        )
+        return replace(
+            own, lines=(token, f"Text: {shortened(self.text, 80)}", *changed, *own.lines)
+        )
 
     @property
     def unchanged(self) -> "Scene":

@@ -20,7 +20,8 @@ from gptviz.ui.words import escaped
 T = TypeVar("T")
 
 TICK = 0.25  # seconds between two looks; a job that is quicker has no bar
-SOON = 10.0  # seconds within which a script that was interrupted must ask again for what it waited for
+# seconds within which a script that was interrupted must ask again for what it waited for
+SOON = 10.0
 OVER = ("done", "failed")
 AT_ONCE = 8  # jobs of one list that stand in the queue
 UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
@@ -112,9 +113,12 @@ def several(
             continue
         drawn = drawn or _bar(place, key, stop)
         parts = [job.progress if job.active else (1, 1) for job in every]
-        done, of = parts[0] if len(given) == 1 else (int(sum(d / max(1, o) for d, o in parts)), len(given))
+        done, of = (
+            parts[0] if len(given) == 1 else (int(sum(d / max(1, o) for d, o in parts)), len(given))
+        )
         first = next((job for job in active if job.state == "working"), active[0])
-        drawn.progress(min(1.0, done / max(1, of)), said_of(first, says(done, of)))  # a click interrupts here
+        # a click interrupts here
+        drawn.progress(min(1.0, done / max(1, of)), said_of(first, says(done, of)))
     place.empty()
     failed = [job for job in every if job.state == "failed" and not job.refused]
     if failed:

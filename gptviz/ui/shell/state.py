@@ -24,7 +24,9 @@ LINK_CHARACTERS = 5000
 
 # Texts that are too long for an address, of all sessions, by a name that only those know who saw their link.
 LONG_TEXT_BYTES = 64 * 2**20
-_long_texts: cachetools.LRUCache[str, str] = cachetools.LRUCache(LONG_TEXT_BYTES, lambda text: 4 * len(text))
+_long_texts: cachetools.LRUCache[str, str] = cachetools.LRUCache(
+    LONG_TEXT_BYTES, lambda text: 4 * len(text)
+)
 _lock = threading.Lock()
 
 
@@ -43,13 +45,15 @@ class Text(Param[str]):
 
 
 TEXT = Text("text", str, DEFAULT_TEXT)
-KEPT: Param[str | None] = Param("kept", str, None)  # "7000.5f3a…": the length and the name of a long text
+# "7000.5f3a…": the length and the name of a long text
+KEPT: Param[str | None] = Param("kept", str, None)
 TOKEN: Param[int | None] = Param("token", int, None, at_most_last)  # None: the last one
 BLOCK: Param[int | None] = Param("block", int, None, at_most_last)  # None: the page's own choice
 HEAD: Param[int | None] = Param("head", int, None, at_most_last)
 SPECIAL = Param("special", bool, False)
 PRESENT = Param("present", bool, False)
-EDITS = Param("edits", str, "")  # "z.4.3=zero,mlp_out.2=mean": what is changed in the model, see `changes`
+# "z.4.3=zero,mlp_out.2=mean": what is changed in the model, see `changes`
+EDITS = Param("edits", str, "")
 EDITS_OFF = Param("edits_off", bool, False)  # all of it left out for now
 MODEL: tuple[Param, ...] = (
     Param("model", str, DEFAULT_MODEL),
@@ -60,7 +64,8 @@ MODEL: tuple[Param, ...] = (
     Param[str | None]("device", str, None),
     Param[str | None]("drop_surplus", str, None),
 )
-WHOLE = Param("whole", bool, False)  # all of a page at once, for who cannot scroll: a program, a printer
+# all of a page at once, for who cannot scroll: a program, a printer
+WHOLE = Param("whole", bool, False)
 GUIDE: Param[str | None] = Param("guide", str, None)  # the guide in hand, and its step, from 1
 STEP = Param("step", int, 1)
 CLAIM: Param[str | None] = Param(

@@ -36,7 +36,9 @@ def effect(run: Run, before: Run, position: int) -> Prediction:
     return prediction(runs.get(before, ()).logits(position), runs.get(run, ()).logits(position))
 
 
-def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str], lm: LanguageModel) -> None:
+def draw(
+    run: Run, listed: Sequence[Change], position: int, labels: Sequence[str], lm: LanguageModel
+) -> None:
     """Draw the strip for this run, selected position and list of changes; nothing if the list is empty."""
     if not listed:
         return
@@ -76,7 +78,10 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
         moved = _effect(run, position, labels, lm)
     ask = None
     if passes:
-        ask = f"Whether each of these did anything by itself takes {passes} more passes here.", "Look"
+        ask = (
+            f"Whether each of these did anything by itself takes {passes} more passes here.",
+            "Look",
+        )
     change_strip(chips, moved, is_off, changes.remove, acts, notes=notes, ask=ask)
 
 

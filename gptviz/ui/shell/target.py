@@ -77,7 +77,9 @@ def whole(run: Run, position: int, token: int, against: int | None) -> tuple[flo
 
 
 @per_run
-def top(run: Run, position: int, count: int = CANDIDATES, also: tuple[int, ...] = ()) -> list[Candidate]:
+def top(
+    run: Run, position: int, count: int = CANDIDATES, also: tuple[int, ...] = ()
+) -> list[Candidate]:
     """The model's own first choices at a position, the most probable first; and those `also`, at any rank."""
     lm = runs.model(run)
     logits = logits_at(run, position)
@@ -87,7 +89,9 @@ def top(run: Run, position: int, count: int = CANDIDATES, also: tuple[int, ...] 
 
 
 def target_input(
-    scene: Scene, label: str = "Token to explain", against: str | None = "the mean over the vocabulary"
+    scene: Scene,
+    label: str = "Token to explain",
+    against: str | None = "the mean over the vocabulary",
 ) -> Target:
     """Draw the boxes, or without `against` only the first; return the choice, made possible.
 
@@ -107,7 +111,10 @@ def target_input(
             other = AGAINST.value
         hint = "Choose a token, or type any of the vocabulary; · is a space. Empty: the model's first choice."
         _box(scene, TARGET, label, f"most probable: {best[0].shown}", hint)
-        if scene.other is not None and (unchanged_best := top(scene.other, scene.position)[0]).id != token:
+        if (
+            scene.other is not None
+            and (unchanged_best := top(scene.other, scene.position)[0]).id != token
+        ):
             help = "The unchanged model's first choice here"
             text = f"explain {as_code(unchanged_best.shown)}"
             button(text, "target_unchanged", _take, TARGET, unchanged_best.id, help=help)
@@ -130,7 +137,13 @@ def pair_input(
     """Draw both boxes, for a difference of two logits; None for an empty one: `empties` say what it means."""
     with _boxes(scene, PARAMS):
         for param, label, empty in zip(PARAMS, labels, empties, strict=True):
-            _box(scene, param, label, empty, "Choose a token, or type any of the vocabulary. · is a space.")
+            _box(
+                scene,
+                param,
+                label,
+                empty,
+                "Choose a token, or type any of the vocabulary. · is a space.",
+            )
     return TARGET.value, AGAINST.value
 
 
@@ -250,7 +263,10 @@ def _follow_model(scene: Scene) -> None:
     if missing:
         st.warning(not_in_vocabulary(missing, lm.name))
     chosen = [(param.name, param.value) for param in PARAMS if param.value is not None]
-    st.session_state[_READ] = scene.key, {choice: named_bytes(lm.tokenizer, choice[1]) for choice in chosen}
+    st.session_state[_READ] = (
+        scene.key,
+        {choice: named_bytes(lm.tokenizer, choice[1]) for choice in chosen},
+    )
 
 
 def _of_bytes(lm: LanguageModel, raw: bytes) -> int | None:

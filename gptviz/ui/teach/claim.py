@@ -50,7 +50,8 @@ def notice(scene: Scene) -> None:
             summary = f"This link claims {len(results)} numbers. Computed again just now, {confirmed} hold."
             marks = {True: "holds", False: "**wrong**"}
             lines = [
-                f"{marks[checked.holds]}: {escaped(checked.said)}, {checked.verdict}" for checked in results
+                f"{marks[checked.holds]}: {escaped(checked.said)}, {checked.verdict}"
+                for checked in results
             ]
             if confirmed == len(results):
                 box = st.success
@@ -66,10 +67,17 @@ def offer(scene: Scene) -> None:
     block = state.BLOCK.value
     head = state.HEAD.value
     open_head = None
-    if block is not None and head is not None and block < lm.config.n_layers and head < lm.config.n_heads:
+    if (
+        block is not None
+        and head is not None
+        and block < lm.config.n_layers
+        and head < lm.config.n_heads
+    ):
         open_head = (block, head)
     if len(scene.text) <= state.LINK_CHARACTERS:  # else no link holds it
-        explanation = "The address then says what the model expects here. Whoever opens it, or gives it to "
+        explanation = (
+            "The address then says what the model expects here. Whoever opens it, or gives it to "
+        )
         explanation += "`gptviz verify`, is told whether that holds."
         place = scene.run, scene.position, open_head
         button("Claim this", "claim_make", _make, *place, icon="verified", help=explanation)
@@ -81,4 +89,6 @@ def _make(run: Run, position: int, opened: tuple[int, int] | None) -> None:
     if not state.EDITS_OFF.value:
         state.EDITS.set(",".join(map(str, run.edits)))
     state.CLAIM.set(_written(run, position, opened))
-    st.toast("The address now says what the model expects here. Copy it.", icon=":material/verified:")
+    st.toast(
+        "The address now says what the model expects here. Copy it.", icon=":material/verified:"
+    )

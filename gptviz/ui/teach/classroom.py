@@ -33,9 +33,11 @@ MOST_OTHERS = 3  # secrets of other classes that are kept beside the one in use
 # Keys of the session.
 _SECRET = "class_secret"  # the secret in use; "" in no class
 _OTHERS = "class_others"  # the secrets of the browser's other classes, a list
-_OFFERED = "class_offered"  # a teacher's secret from a link that was opened; `ask` asks before it is used
+# a teacher's secret from a link that was opened; `ask` asks before it is used
+_OFFERED = "class_offered"
 _MEMBER = "class_member"  # the Member that the database gave last
-_STEP = "class_step"  # the step that this browser was at last: the class's own only while it goes together
+# the step that this browser was at last: the class's own only while it goes together
+_STEP = "class_step"
 _LEFT = "class_left"  # the cookie, all its secrets, as it was when this browser last left a class
 _WRONG = "class_wrong"  # a sentence, until it is shown: why the last thing could not be done
 
@@ -327,7 +329,8 @@ def standing(step: int) -> Standing:
     told = room.has("revealed", step)
     if me.teaches:
         return Standing(answered=False, given=None, told=told, open=False)
-    my_votes = attempt(lambda: classes().votes(room, step, me.pupil))  # one at most; None after an error
+    # one at most; None after an error
+    my_votes = attempt(lambda: classes().votes(room, step, me.pupil))
     answered = bool(my_votes)
     answer = my_votes[0].answer if my_votes else None
     told = told or (answered and not room.together)

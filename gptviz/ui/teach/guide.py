@@ -52,7 +52,9 @@ def _guide(name: str) -> Guide:
     if name == OWN and _OWN not in st.session_state:
         raise GuideError([(0, "a guide that was opened as a file stays with who opened it")])
     if name == classroom.GUIDE and classroom.member() is None:
-        raise GuideError([(0, "it is a class's, and this browser is in none: join it on the page Class")])
+        raise GuideError(
+            [(0, "it is a class's, and this browser is in none: join it on the page Class")]
+        )
     try:
         texts = {classroom.GUIDE: classroom.guide, OWN: lambda: str(st.session_state[_OWN])}
         if name in texts:
@@ -93,10 +95,16 @@ def offers() -> None:
     """
     if state.GUIDE.value is not None or state.PRESENT.value:
         return
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="guide_offers"):
+    with st.container(
+        horizontal=True, gap="small", vertical_alignment="center", key="guide_offers"
+    ):
         tour = _guide("tour")
-        _link(f"{tour.title}, {tour.minutes} minutes", "tour", "tour", 1, tour.steps[0], "guide_tour")
-        box = st.popover("Lessons", icon=":material/school:", key="guide_lessons", on_change="rerun")
+        _link(
+            f"{tour.title}, {tour.minutes} minutes", "tour", "tour", 1, tour.steps[0], "guide_tour"
+        )
+        box = st.popover(
+            "Lessons", icon=":material/school:", key="guide_lessons", on_change="rerun"
+        )
         if box.open:
             with box:
                 _lessons()
@@ -154,7 +162,8 @@ def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     query = st.query_params
     name = state.GUIDE.parse(query.get("guide", ""))
     number = state.STEP.parse(query.get("step", ""))
-    if (name, number) != st.session_state.get(_SAID):  # a link was clicked, or the address changed by hand
+    # a link was clicked, or the address changed by hand
+    if (name, number) != st.session_state.get(_SAID):
         state.GUIDE.set(name)
         state.STEP.set(number)
     member = classroom.lead()
@@ -177,14 +186,18 @@ def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     if page == CLASS and not (st.session_state.pop(_GO, False) or _is_brought(member)):
         return  # it says who is in the class, and where that is
     if page != step.page and step.page in PAGES:
-        st.switch_page(page_target(step.page), query_params=_query(state.GUIDE.value, number + 1, step))
+        st.switch_page(
+            page_target(step.page), query_params=_query(state.GUIDE.value, number + 1, step)
+        )
     if member is not None and is_led:
         for param in state.MODEL:
             param.set(param.parse(member.room.model.get(param.name, "")))
     from_address = not is_led and (_AT not in st.session_state or address.is_history_navigation())
     for name, value in _in_class(steps[: number + 1]) if is_led else step.place:
         if name in known:
-            known[name].set(known[name].parse(query[name] if from_address and name in query else value))
+            known[name].set(
+                known[name].parse(query[name] if from_address and name in query else value)
+            )
     st.session_state[_AT] = step_id
 
 
@@ -192,7 +205,9 @@ def _in_class(steps: tuple[Step, ...]) -> Address:
     """The place of the last of these steps, with the text and model that earlier steps set."""
     carried = {"text": state.DEFAULT_TEXT}
     for step in steps:
-        carried |= {name: value for name, value in step.place if name in ("text", "special", "model")}
+        carried |= {
+            name: value for name, value in step.place if name in ("text", "special", "model")
+        }
     return tuple((carried | dict(steps[-1].place)).items())
 
 
@@ -217,7 +232,9 @@ def _query(name: str | None, number: int, step: Step) -> dict[str, str]:
     return {name: value for name, value in parameters.items() if value}
 
 
-def _link(label: str, icon: str, name: str | None, number: int, step: Step, key: str, page: str = "") -> None:
+def _link(
+    label: str, icon: str, name: str | None, number: int, step: Step, key: str, page: str = ""
+) -> None:
     """Draw a link to a step: it adds one step to the browser's history, as `st.switch_page` does not.
 
     On the same `page` it is a button, as the browser would keep its address there.
@@ -228,7 +245,9 @@ def _link(label: str, icon: str, name: str | None, number: int, step: Step, key:
             button(label, f"{key}_go", _turn_to, number, icon=icon, primary=done)
             return
         query = _query(name, number, step)
-        st.page_link(page_target(step.page), label=label, icon=f":material/{icon}:", query_params=query)
+        st.page_link(
+            page_target(step.page), label=label, icon=f":material/{icon}:", query_params=query
+        )
 
 
 def _turn_to(number: int) -> None:
@@ -255,7 +274,8 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
             standing = None
         else:
             standing = question.standing(step_id)
-        if step.until and not _is_done(step):  # what is done may be in a part of the page that runs alone
+        # what is done may be in a part of the page that runs alone
+        if step.until and not _is_done(step):
             st.fragment(run_every=1.0)(_way)(guide, number, step, page, False)
         else:
             _way(guide, number, step, page, standing is not None and standing.told)
@@ -263,7 +283,8 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
             label = f"This step is on the page {PAGES[step.page].title}: go there"
             _link(label, "arrow_forward", state.GUIDE.value, number + 1, step, "guide_there")
             is_led = state.GUIDE.value == classroom.GUIDE and page != CLASS
-            return is_led and classroom.is_asking_all(number, step.ask)  # other pages show the answer, too
+            # other pages show the answer, too
+            return is_led and classroom.is_asking_all(number, step.ask)
         waits = False
         if standing is None or step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
@@ -306,7 +327,13 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
                 label = "Done"
                 if number + 1 < len(steps):
                     label = "Leave"
-                st.button(label, icon=":material/close:", key="guide_leave", type="tertiary", on_click=_leave)
+                st.button(
+                    label,
+                    icon=":material/close:",
+                    key="guide_leave",
+                    type="tertiary",
+                    on_click=_leave,
+                )
     if name == classroom.GUIDE and member is not None and member.teaches:
         classroom.controls(number, step.ask is not None)
 

@@ -36,7 +36,8 @@ def check(file: Path, model: str = "mini") -> Iterator[tuple[Step, str]]:
     guide = read(file.read_text("utf-8", "replace"))
     faults = [fault for step in guide.steps for fault in _named(step)]
     if not faults:
-        logging.disable(logging.WARNING)  # no browser is there, and Streamlit would say so at every step
+        # no browser is there, and Streamlit would say so at every step
+        logging.disable(logging.WARNING)
         try:
             faults = _opened(file, guide, model)
         finally:
@@ -75,7 +76,8 @@ def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
         for number, step in enumerate(guide.steps, 1):
             app = AppTest.from_file(str(page_file(step.page)), default_timeout=240)
             app.query_params.update({"guide": file.stem, "step": str(number), "model": model})
-            app.session_state[ANSWERS] = {(file.stem, number - 1): None}  # so that the picture is drawn
+            # so that the picture is drawn
+            app.session_state[ANSWERS] = {(file.stem, number - 1): None}
             app.run()
             faults += [(step.line, f"the page breaks: {error.message}") for error in app.exception]
             if app.exception:
@@ -84,10 +86,15 @@ def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
             for name, _ in (*step.place, *step.until):
                 if name not in known:
                     faults.append(
-                        (step.line, f"the page {step.page} has no choice {name!r}{did_you_mean(name, known)}")
+                        (
+                            step.line,
+                            f"the page {step.page} has no choice {name!r}{did_you_mean(name, known)}",
+                        )
                     )
             if step.look and step.look.split(" > ")[0] not in keys_of(app.main):
-                faults.append((step.line, f"the page {step.page} has nothing called {step.look!r} here"))
+                faults.append(
+                    (step.line, f"the page {step.page} has nothing called {step.look!r} here")
+                )
     return faults
 
 
@@ -107,17 +114,23 @@ def _truth(step: Step, place: dict[str, str], model: str) -> tuple[Step, str]:
     if step.ask is None:
         return step, "no question"
     try:
-        lm = load(place.get("model", model)).edited(*filter(None, place.get("edits", "").split(",")))
+        lm = load(place.get("model", model)).edited(
+            *filter(None, place.get("edits", "").split(","))
+        )
         answer = answer_at(place, step.ask, lm)
     except CannotAsk as error:
-        return replace(step, after=""), f"This cannot be asked of {place.get('model', model)}: {error}."
+        return replace(
+            step, after=""
+        ), f"This cannot be asked of {place.get('model', model)}: {error}."
     except ValueError as error:  # a model, a change or a text that there is not
         raise GuideError([(step.line, str(error))]) from error
     sentences = "\n".join([step.text, step.ask.text, *step.ask.hints, step.after])
     unknown = set(re.findall(r"\{(\w+)\}", sentences)) - TOLD - answer.facts.keys()
     unknown = {name for name in unknown if not OF_WHAT_WAS_GIVEN.fullmatch(name)}
     if unknown:
-        raise GuideError([(step.line, f"{name} is no fact of {step.ask.key}") for name in sorted(unknown)])
+        raise GuideError(
+            [(step.line, f"{name} is no fact of {step.ask.key}") for name in sorted(unknown)]
+        )
     filled_step = with_facts(step, {"truth": answer.shown} | answer.facts)
     assert filled_step.ask is not None
     return filled_step, f"{filled_step.ask.text} {answer.shown}"

@@ -59,7 +59,13 @@ def _answer(run: Run, question: str, position: int, given: Any, *arguments: Any)
 
 
 def ask(
-    asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel, key: str, about_text: bool
+    asked: Question,
+    step: Step,
+    at: At,
+    found: Standing,
+    lm: LanguageModel,
+    key: str,
+    about_text: bool,
 ) -> bool:
     """Ask, or say what was answered and what is true; True if the picture still has to wait.
 
@@ -93,7 +99,8 @@ def ask(
         st.markdown(filled(step.text, truth.facts))
         member = classroom.member()
         may_vote = member is None or not member.teaches
-        drawn_below = may_vote and asked.kind in ("token", "find")  # as chips to be clicked, or on the page
+        # as chips to be clicked, or on the page
+        drawn_below = may_vote and asked.kind in ("token", "find")
         if about_text and state.PRESENT.value and not drawn_below:
             st.html(_text(lm.tokens(reading.ids), position, asked.key == NEXT_WORD))
         st.markdown(f"**{asked.text}**")
@@ -107,7 +114,9 @@ def ask(
 def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
     """The text as HTML, large; with a blank after `position`, where the guess of the next word goes."""
     before, after = (
-        html.escape(b"".join(token.raw for token in tokens_of_part).decode("utf-8", "replace"), quote=False)
+        html.escape(
+            b"".join(token.raw for token in tokens_of_part).decode("utf-8", "replace"), quote=False
+        )
         for tokens_of_part in (tokens[: position + 1], tokens[position + 1 :])
     )
     gap = ""
@@ -188,7 +197,10 @@ def _form(ask: Question, options: tuple[str, ...], step_id: At) -> None:
         if value not in (None, ""):
             _say(step_id, value[:60] if ask.kind == "word" else value)
 
-    with st.form(name, border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with (
+        st.form(name, border=False),
+        st.container(horizontal=True, vertical_alignment="bottom", gap="small"),
+    ):
         options_of_box: Any = {"label_visibility": "collapsed", "key": box_key}
         if ask.kind == "choice":
             st.radio(ask.text, ask.options or options, index=None, **options_of_box)
@@ -232,7 +244,9 @@ def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
             request = "Choose the heads of your circuit"
         st.caption(f"{request} on the page below; then hand in what your screen shows.")
     else:
-        st.button("Hand in what my screen shows", type="primary", key="guide_hand_in", on_click=sent)
+        st.button(
+            "Hand in what my screen shows", type="primary", key="guide_hand_in", on_click=sent
+        )
 
 
 def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
@@ -241,12 +255,16 @@ def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
     picture, side = heads.thumbnails(run, mode_shown())
     unnamed = Thumbnail(kind="mixed", label=" ", says="What is it for?", write=0.0)
     grid = [[unnamed] * lm.config.n_heads for _ in range(lm.config.n_layers)]
-    head_grid(picture, side, grid, chosen, lambda block, head: say((block, head)), key="guide_heads")
+    head_grid(
+        picture, side, grid, chosen, lambda block, head: say((block, head)), key="guide_heads"
+    )
 
 
 def _is_filled_in(ask: Question, step_id: At) -> bool:
     """True if the last hint was asked for: then the answer is filled in. Never in a class."""
-    return step_id[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(step_id, 0)
+    return step_id[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(
+        step_id, 0
+    )
 
 
 def _fill_in(ask: Question, step_id: At, lm: LanguageModel, truth: Answer) -> None:

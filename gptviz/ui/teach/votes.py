@@ -48,14 +48,18 @@ def counts(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[tu
     return [(label, answer_of[label], frequency[label]) for label in order]
 
 
-def draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]) -> None:
+def draw(
+    step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]
+) -> None:
     """Draw the wall of a step's question for the teacher; it refreshes by itself."""
     member = classroom.member()
     if member is not None and member.teaches:
         st.fragment(run_every=EVERY)(_draw)(step, ask, tokens, answer)
 
 
-def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]) -> None:
+def _draw(
+    step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]
+) -> None:
     address.run_the_page_if_asked_for()
     member = classroom.member()
     if member is None:
@@ -159,7 +163,9 @@ def _ranking(votes: Sequence[Vote], answer: Callable[[Any], Answer]) -> str:
         except ValueError as error:  # a hostile browser, or a text that this model cannot read
             rows.append((math.inf, vote.name, f"does not count: {error}"))
         else:
-            rows.append((math.inf if finding.score is None else -finding.score, vote.name, finding.said))
+            rows.append(
+                (math.inf if finding.score is None else -finding.score, vote.name, finding.said)
+            )
     line = '<tr><th scope="row">{}</th><td>{}</td></tr>'
     cells = [line.format(escape(name), escape(sentence)) for _, name, sentence in sorted(rows)]
     return f'<table class="gv-ranking" data-testid="wall">{"".join(cells)}</table>'

@@ -15,7 +15,8 @@ ALONE = 2  # threads of a run that trains alone: with two it takes three quarter
 AT_ONCE = "GPTVIZ_TRAININGS_AT_ONCE"
 DISK = "GPTVIZ_TRAINING_DISK_MB"
 DEFAULT_MEGABYTES = 4096
-MOST_WAITING = 8  # for each that trains: the last of them waits about as long as eight trainings take
+# for each that trains: the last of them waits about as long as eight trainings take
+MOST_WAITING = 8
 
 
 def at_once() -> int:
@@ -54,7 +55,9 @@ def start_training(config: LiveConfig, text: str | None = None) -> Training:
     return trainings().start(browser(), config, text)
 
 
-def fork_training(training: Training, step: int, mute: Heads = (), steps: int | None = None) -> Training:
+def fork_training(
+    training: Training, step: int, mute: Heads = (), steps: int | None = None
+) -> Training:
     """A run that goes on from a snapshot of another with heads off. Raises ValueError, a sentence."""
     return trainings().fork(training, step, mute, steps)
 

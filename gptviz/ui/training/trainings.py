@@ -65,7 +65,8 @@ class Shared:
 
     run: LiveRun
     job: Job[object] | None = None
-    execution: InWorker | None = None  # the last one: its worker may still be leaving when the next job waits
+    # the last one: its worker may still be leaving when the next job waits
+    execution: InWorker | None = None
 
     @property
     def place(self) -> int | None:
@@ -244,7 +245,8 @@ class Trainings:
             most_of_one=most_waiting,
             full=full,
             excludes=lambda job: job.model,  # never two workers in one folder
-            time_slice=0.0,  # whoever has had a training goes to the end: one visitor's eight hold up nobody
+            # whoever has had a training goes to the end: one visitor's eight hold up nobody
+            time_slice=0.0,
             gives_way=False,
             remembers=False,
         )
@@ -269,7 +271,9 @@ class Trainings:
             same = self._same(config, text)
             if same is not None:
                 return self._add(owner, lambda: same)
-        return self._add(owner, lambda: self._begun(owner, lambda folder: begin(folder, config, text)))
+        return self._add(
+            owner, lambda: self._begun(owner, lambda folder: begin(folder, config, text))
+        )
 
     def _same(self, config: LiveConfig, text: str | None) -> Shared | None:
         """What is trained already with these choices, from the beginning and without a pause; or None."""
@@ -283,7 +287,9 @@ class Trainings:
                 return training.shared_run
         return None
 
-    def fork(self, training: Training, step: int, mute: Heads = (), steps: int | None = None) -> Training:
+    def fork(
+        self, training: Training, step: int, mute: Heads = (), steps: int | None = None
+    ) -> Training:
         """A run that goes on from another's snapshot. Raises ValueError, a sentence."""
         owner = training.owner
 
@@ -367,7 +373,8 @@ class Trainings:
         Raises ValueError, a sentence, where the queue or the disk is full.
         """
         job: Job[object] = Job(Task(train, str(shared.run.folder)), shared, self.queue)
-        job.look(owner, inf)  # it is trained until somebody stops it, whether or not they look at it
+        # it is trained until somebody stops it, whether or not they look at it
+        job.look(owner, inf)
         with self._lock:
             with _on_disk():
                 shared.run.ask(None)

@@ -149,7 +149,10 @@ def peft_state(folder):
     state = {}
     for block in range(2):
         at = f"base_model.model.transformer.h.{block}.attn.c_attn"
-        state |= {f"{at}.lora_A.weight": torch.ones(2, 16), f"{at}.lora_B.weight": torch.ones(48, 2)}
+        state |= {
+            f"{at}.lora_A.weight": torch.ones(2, 16),
+            f"{at}.lora_B.weight": torch.ones(48, 2),
+        }
     return state
 
 
@@ -233,7 +236,9 @@ def other_head(folder):
 
 
 def quantised(folder):
-    return configured(folder, quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True})
+    return configured(
+        folder, quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}
+    )
 
 
 def quantised_names(folder):
@@ -252,7 +257,11 @@ def llama(folder):
 
 
 def llama_names(folder):
-    names = ("model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight", "lm_head.weight")
+    names = (
+        "model.embed_tokens.weight",
+        "model.layers.0.self_attn.q_proj.weight",
+        "lm_head.weight",
+    )
     save_file({name: torch.ones(4, 4) for name in names}, folder / "model.safetensors")
     return folder / "model.safetensors"
 
@@ -351,7 +360,10 @@ REFUSED = {
         lambda folder: written(folder, "weights.pt", b"\x89HDF\r\n\x1a\n"),
     ],
     "Flax's weights": [lambda folder: written(folder, "flax_model.msgpack")],
-    "a SavedModel of TensorFlow": [saved_model, lambda folder: saved_model(folder) / "saved_model.pb"],
+    "a SavedModel of TensorFlow": [
+        saved_model,
+        lambda folder: saved_model(folder) / "saved_model.pb",
+    ],
     "a program of layers for another runtime": [
         lambda folder: written(folder, "decoder_model.onnx"),
         lambda folder: written(folder, "64.tflite"),

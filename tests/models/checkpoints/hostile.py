@@ -47,12 +47,16 @@ def arguments(folder):
 
 def meta(folder, *items):
     torch.save(makers.nanogpt_checkpoint(makers.hf_model()), folder / "ckpt.pt")
-    opcodes = dict_of((text("stoi"), dict_of(*(items or [(text("a"), nested())]))), (text("itos"), b"}"))
+    opcodes = dict_of(
+        (text("stoi"), dict_of(*(items or [(text("a"), nested())]))), (text("itos"), b"}")
+    )
     (folder / "meta.pkl").write_bytes(b"\x80\x02" + opcodes + b".")
 
 
 def bomb(folder):
-    with zipfile.ZipFile(folder / "model.pth", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with zipfile.ZipFile(
+        folder / "model.pth", "w", zipfile.ZIP_DEFLATED, compresslevel=1
+    ) as archive:
         archive.writestr("archive/data.pkl", pickle.dumps({}, 2))
         with archive.open("archive/data/0", "w", force_zip64=True) as zeros:
             for _ in range(256):
@@ -106,7 +110,9 @@ HOSTILE = {
     "model_args": arguments,
     "meta.pkl, a value": meta,
     "meta.pkl, a key": lambda folder: meta(folder, (nested(), text("a"))),
-    "a special token of 5 million characters": partial(tokenizer, added_tokens=added("x" * 5_000_000)),
+    "a special token of 5 million characters": partial(
+        tokenizer, added_tokens=added("x" * 5_000_000)
+    ),
     "an added token of none": partial(tokenizer, added_tokens=added("")),
     "a million merges": partial(tokenizer, merges=["! !"] * 10**6),
     "a zip that unpacks to 256 MB": bomb,

@@ -70,7 +70,9 @@ class Hub:
             return self.send(handler, handler.path.removeprefix("/cdn/"), {})
         found = re.fullmatch(rf"/{self.repository}/resolve/(main|{COMMIT})/(.+)", handler.path)
         if self.status or not found:
-            error = {401: "RepoNotFound", 403: "GatedRepo", None: "RepoNotFound"}.get(self.status, "")
+            error = {401: "RepoNotFound", 403: "GatedRepo", None: "RepoNotFound"}.get(
+                self.status, ""
+            )
             return self.refuse(handler, self.status or 404, error)
         name = found[2]
         if name not in self.files:

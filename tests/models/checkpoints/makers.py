@@ -13,13 +13,17 @@ from transformers import GPT2Config, GPT2LMHeadModel, GPTNeoConfig, GPTNeoForCau
 
 SIZES = {"vocab_size": 61, "n_positions": 24, "n_embd": 16, "n_head": 4, "n_layer": 2}
 # the same in the words of our own config.json
-OUR_NAMES = dict(zip(SIZES, ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers"), strict=True))
+OUR_NAMES = dict(
+    zip(SIZES, ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers"), strict=True)
+)
 OUR_SIZES = {OUR_NAMES[name]: size for name, size in SIZES.items()} | {"qkv_bias": True}
 
 
 def hf_model(seed=0, **changes):
     """A random GPT-2, large enough in its weights that attention is far from uniform."""
-    config = GPT2Config(**(SIZES | changes), attn_implementation="eager", bos_token_id=0, eos_token_id=0)
+    config = GPT2Config(
+        **(SIZES | changes), attn_implementation="eager", bos_token_id=0, eos_token_id=0
+    )
     return randomly(GPT2LMHeadModel(config), seed)
 
 
@@ -51,7 +55,9 @@ def save_hf_old(model, folder, shards=0, zipped=True):
     model.config.save_pretrained(folder)
     values = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(values | {"architectures": ["GPT2LMHeadModel"]}))
-    state = {name.removeprefix("transformer."): tensor for name, tensor in model.state_dict().items()}
+    state = {
+        name.removeprefix("transformer."): tensor for name, tensor in model.state_dict().items()
+    }
     del state["lm_head.weight"]
     length = model.config.n_positions
     for block in range(model.config.n_layer):
@@ -66,7 +72,9 @@ def save_hf_old(model, folder, shards=0, zipped=True):
         part = {key: state[key] for key in list(state)[shard::shards]}
         torch.save(part, folder / name)
         homes.update(dict.fromkeys(part, name))
-    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {}, "weight_map": homes}))
+    (folder / "pytorch_model.bin.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": homes})
+    )
     return folder
 
 
@@ -155,7 +163,9 @@ def nanogpt_checkpoint(model, bias=True, compiled=False, masks=False):
 
 def build_nanogpt_checkpoint(model, config=None):
     """What build-nanogpt's train_gpt2.py saves; its config is an object of a class of the script's own."""
-    sizes = {name: getattr(model.config, name) for name in ("n_layer", "n_head", "n_embd", "vocab_size")}
+    sizes = {
+        name: getattr(model.config, name) for name in ("n_layer", "n_head", "n_embd", "vocab_size")
+    }
     sizes["block_size"] = model.config.n_positions
     state = nanogpt_checkpoint(model)["model"]
     return {
@@ -197,5 +207,7 @@ def save_characters(folder):
 def save_ours(folder, config, state):
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
-    save_file({name: tensor.contiguous() for name, tensor in state.items()}, folder / "model.safetensors")
+    save_file(
+        {name: tensor.contiguous() for name, tensor in state.items()}, folder / "model.safetensors"
+    )
     return folder

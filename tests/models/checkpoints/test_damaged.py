@@ -53,9 +53,14 @@ BIAS = "transformer.ln_f.bias"
             torch.tensor([torch.nan] + [0.0] * 14 + [-torch.inf]),
             "infinity or NaN in 2 of its 16 places",
         ),
-        (BIAS, torch.full((16,), 1e300, dtype=torch.float64), r"1\.0e\+300, which torch\.float32 does not"),
+        (
+            BIAS,
+            torch.full((16,), 1e300, dtype=torch.float64),
+            r"1\.0e\+300, which torch\.float32 does not",
+        ),
         (BIAS, torch.arange(16), r"ln_f\.bias holds torch.int64; expected floating-point"),
-        (BIAS, torch.full((16,), 3e38), r"ln_f\.bias holds 3\.0e\+38"),  # its sum with the head's rows
+        # its sum with the head's rows
+        (BIAS, torch.full((16,), 3e38), r"ln_f\.bias holds 3\.0e\+38"),
     ],
 )
 def test_what_is_wrong_with_a_tensor_is_said_by_its_name(hf, name, value, says):
@@ -95,7 +100,9 @@ def test_no_number_of_a_pass_is_larger_than_the_bound(changes, std):
     generator = torch.Generator().manual_seed(5)
     for parameter in lm.model.parameters():
         torch.nn.init.normal_(parameter, std=std, generator=generator)
-    bound = largest_possible(lm.config, {n: p.abs().max().item() for n, p in lm.model.named_parameters()})
+    bound = largest_possible(
+        lm.config, {n: p.abs().max().item() for n, p in lm.model.named_parameters()}
+    )
     seen = []
     hooks = [
         module.register_forward_hook(lambda module, args, out: seen.append(out.abs().max().item()))
@@ -121,7 +128,9 @@ def test_a_tied_head_must_be_the_embedding(hf):
     change(hf, **{"lm_head.weight": embedding.clone()})
     assert model_at(hf).out_head.weight.shape == (61, 16)
     change(hf, **{"lm_head.weight": embedding + 1})
-    with pytest.raises(CheckpointError, match=r"lm_head\.weight .* not the same as transformer\.wte\.weight"):
+    with pytest.raises(
+        CheckpointError, match=r"lm_head\.weight .* not the same as transformer\.wte\.weight"
+    ):
         model_at(hf)
 
 
@@ -167,7 +176,11 @@ def test_a_config_that_asks_for_more_is_refused_by_the_keys_name(hf, changes, sa
         ("window_size", "wide", '"window_size" is'),
         ("window_size", -4, "context_length is -4"),
         ("max_position_embeddings", None, "context_length is None"),
-        ("intermediate_size", 32, '"intermediate_size" is 32; this model does only 4 x hidden_size, 64'),
+        (
+            "intermediate_size",
+            32,
+            '"intermediate_size" is 32; this model does only 4 x hidden_size, 64',
+        ),
         ("model_type", "gpt2", '"model_type" is'),
     ],
 )

@@ -73,7 +73,10 @@ def test_a_download_and_what_is_in_the_cache(server, repository, tmp_path):
     [
         ({"model_type": "llama"}, "someone/tiny is a model of another architecture than GPT-2's"),
         ({"quantization_config": {"bits": 4}}, "someone/tiny is a quantised model"),
-        ({"architectures": ["GPT2ForSequenceClassification"]}, "someone/tiny is a GPT-2 that gives classes"),
+        (
+            {"architectures": ["GPT2ForSequenceClassification"]},
+            "someone/tiny is a GPT-2 that gives classes",
+        ),
         (None, r"someone/tiny is a PEFT adapter.*merge_and_unload"),
     ],
 )
@@ -144,7 +147,9 @@ def test_an_interrupted_download_is_resumed_by_the_next_call(server, tmp_path):
     assert not loose_ends(tmp_path)
 
 
-@pytest.mark.parametrize(("had", "asked"), [(1000, 1), (None, 1), (-1, 2)], ids=["a part", "all", "more"])
+@pytest.mark.parametrize(
+    ("had", "asked"), [(1000, 1), (None, 1), (-1, 2)], ids=["a part", "all", "more"]
+)
 def test_a_file_of_unknown_size_is_whole_whatever_had_arrived(server, tmp_path, had, asked):
     remote = dataclasses.replace(transfer.ask(NAME, "model.safetensors", "main"), size=None)
     data = server.files["model.safetensors"]
@@ -152,7 +157,9 @@ def test_a_file_of_unknown_size_is_whole_whatever_had_arrived(server, tmp_path, 
     (tmp_path / "blob.gptviz.incomplete").write_bytes(arrived)
     transfer.fetch(remote, tmp_path / "blob", tmp_path / "lock", lambda done: None)
     assert (tmp_path / "blob").read_bytes() == data
-    assert [start for _, _, start in server.gets("/cdn/")] == [f"bytes={len(arrived)}-", None][:asked]
+    assert [start for _, _, start in server.gets("/cdn/")] == [f"bytes={len(arrived)}-", None][
+        :asked
+    ]
 
 
 def test_a_server_without_ranges_sends_all_of_it_again(server):
@@ -164,7 +171,9 @@ def test_a_server_without_ranges_sends_all_of_it_again(server):
 
 def test_wrong_bytes_are_named_and_thrown_away(server, tmp_path):
     server.wrong_bytes = True
-    with pytest.raises(CheckpointError, match=r"arrived damaged.*found [0-9a-f]{64}, expected [0-9a-f]{64}"):
+    with pytest.raises(
+        CheckpointError, match=r"arrived damaged.*found [0-9a-f]{64}, expected [0-9a-f]{64}"
+    ):
         hub_folder(NAME)
     assert hub.cached_folder((NAME,)) is None and not loose_ends(tmp_path)
     server.wrong_bytes = False
@@ -191,14 +200,18 @@ def test_what_a_server_refuses_or_says_wrongly(server, faults, said):
 def test_a_connection_that_breaks_every_time(server):
     server.cut_after = 0
     server.cuts = 1000
-    with pytest.raises(CheckpointError, match=r"cannot be reached.*python -m gptviz download someone/tiny"):
+    with pytest.raises(
+        CheckpointError, match=r"cannot be reached.*python -m gptviz download someone/tiny"
+    ):
         hub_folder(NAME)
     assert len(server.gets("/cdn/")) == transfer.RETRIES + 1
 
 
 def test_another_kind_of_model_is_refused_before_its_weights_are_fetched(server):
     values = json.loads(server.files["config.json"])
-    server.files["config.json"] = json.dumps(values | {"architectures": ["LlamaForCausalLM"]}).encode()
+    server.files["config.json"] = json.dumps(
+        values | {"architectures": ["LlamaForCausalLM"]}
+    ).encode()
     with pytest.raises(CheckpointError, match="architectures"):
         gptviz.load(NAME)
     assert not server.gets("/cdn/")
@@ -274,7 +287,9 @@ def no_large_file_was_fetched(server):
 
 def test_weights_that_are_too_large_are_refused_before_they_begin(server):
     server.size_of["model.safetensors"] = 10**12
-    with pytest.raises(CheckpointError, match=r"model\.safetensors.*1\.00 TB, and at most 1\.07 GB are"):
+    with pytest.raises(
+        CheckpointError, match=r"model\.safetensors.*1\.00 TB, and at most 1\.07 GB are"
+    ):
         hub_folder(NAME, most_bytes=2**30)
     assert no_large_file_was_fetched(server)
 
@@ -283,8 +298,12 @@ def test_all_files_that_may_change_ids_are_fetched(server, tmp_path):
     made = tmp_path / "tokenizer"
     made.mkdir()
     write(made, files=True, config={"add_prefix_space": True})
-    server.files |= {file.name: file.read_bytes() for file in made.iterdir() if file.name != "config.json"}
-    with pytest.raises(CheckpointError, match=r'tokenizer_config\.json: "add_prefix_space" is true'):
+    server.files |= {
+        file.name: file.read_bytes() for file in made.iterdir() if file.name != "config.json"
+    }
+    with pytest.raises(
+        CheckpointError, match=r'tokenizer_config\.json: "add_prefix_space" is true'
+    ):
         gptviz.load(NAME)
 
 
@@ -312,7 +331,9 @@ def test_no_other_file_of_a_repository_is_without_a_limit(server, monkeypatch, n
     with pytest.raises(CheckpointError, match=rf"{re.escape(name)}.*and at most 2\.00 kB are"):
         hub_folder(NAME)
     assert no_large_file_was_fetched(server)
-    assert not [path for method, path, _ in server.requests if method == "GET" and path.endswith(f"/{name}")]
+    assert not [
+        path for method, path, _ in server.requests if method == "GET" and path.endswith(f"/{name}")
+    ]
 
 
 def test_a_server_bounds_its_downloads_by_the_models_that_it_can_hold(server, monkeypatch):

@@ -27,11 +27,16 @@ def seeds(folder):
     makers.save_hf_old(truth, folder / "legacy", zipped=False)
     makers.save_hf_old(truth, folder / "shards", shards=2)
     makers.save_ours(folder / "ours", makers.OUR_SIZES, makers.book_state(truth, masks=False))
-    for name, saved in (("book", makers.book_state(truth)), ("nano", makers.nanogpt_checkpoint(truth))):
+    for name, saved in (
+        ("book", makers.book_state(truth)),
+        ("nano", makers.nanogpt_checkpoint(truth)),
+    ):
         (folder / name).mkdir()
         torch.save(saved, folder / name / "ckpt.pt")
     makers.save_meta(folder / "nano" / "meta.pkl", makers.character_meta(61))
-    return sorted(path for path in folder.rglob("*") if path.is_file() and "generation" not in path.name)
+    return sorted(
+        path for path in folder.rglob("*") if path.is_file() and "generation" not in path.name
+    )
 
 
 def mutate(data, chance):
@@ -57,7 +62,9 @@ def exponents(data, chance):
     """One to three bytes somewhere in the weights set high, as the upper byte of a float32 would be."""
     changed = bytearray(data)
     for _ in range(chance.choice([1, 1, 3])):
-        changed[chance.randrange(len(data) // 4, len(data))] = chance.choice([0x7F, 0x7E, 0x70, 0xFF, 0xFE])
+        changed[chance.randrange(len(data) // 4, len(data))] = chance.choice(
+            [0x7F, 0x7E, 0x70, 0xFF, 0xFE]
+        )
     return bytes(changed)
 
 
@@ -91,7 +98,10 @@ def works(lm):
     for block in range(lm.config.n_layers):
         sums = trace["attn", block].sum(-1)
         torch.testing.assert_close(sums, torch.ones_like(sums), atol=1e-5, rtol=0)
-        assert all(trace[site, block].isfinite().all() for site in ("q", "k", "v", "resid_mid", "resid_post"))
+        assert all(
+            trace[site, block].isfinite().all()
+            for site in ("q", "k", "v", "resid_mid", "resid_post")
+        )
     assert trace.logits(position=-1).isfinite().all() and trace.logits(position=0).isfinite().all()
     assert trace.next_tokens(k=3)["probability"].between(0, 1).all()
     assert np.isfinite(trace.norms().select_dtypes("number").fillna(0.0)).all(axis=None)
@@ -117,7 +127,10 @@ def outcome(path, meta):
     with tempfile.TemporaryDirectory() as out:
         convert(path, Path(out), **given)
         again = gptviz.load(out)
-    assert again.config == lm.config and again.model.state_dict().keys() == lm.model.state_dict().keys()
+    assert (
+        again.config == lm.config
+        and again.model.state_dict().keys() == lm.model.state_dict().keys()
+    )
     same = zip(again.model.parameters(), lm.model.parameters(), strict=True)
     assert all(torch.equal(one, other) for one, other in same)
     assert of_encoding(again.tokenizer) == of_encoding(lm.tokenizer)
@@ -137,7 +150,8 @@ def damaged(tmp_path):
 @pytest.mark.parametrize("damage", [mutate, exponents])
 def test_hundreds_of_damaged_files_give_an_error_or_a_model_that_works(damaged, damage):
     files, meta = damaged
-    whole = {file.parent for file in files} - {files[0].parents[1] / "ours"}  # its tokenizer lacks bytes
+    # its tokenizer lacks bytes
+    whole = {file.parent for file in files} - {files[0].parents[1] / "ours"}
     assert {outcome(folder, meta) for folder in whole} == {"model"}
     if damage is exponents:
         files = [file for file in files if file.suffix not in (".json", ".pkl")]
@@ -156,12 +170,16 @@ def test_hundreds_of_whole_files_of_damaged_weights_give_an_error_or_a_model_tha
     files, meta = damaged
     chance = random.Random(11)
     outcomes = []
-    victims = [file for file in files if file.name in ("model.safetensors", "ckpt.pt", "pytorch_model.bin")]
+    victims = [
+        file for file in files if file.name in ("model.safetensors", "ckpt.pt", "pytorch_model.bin")
+    ]
     for turn in range(100):
         victim = victims[turn % len(victims)]
         whole = victim.read_bytes()
         if victim.suffix == ".safetensors":
-            save_file({k: v.contiguous() for k, v in rewritten(load_file(victim), chance).items()}, victim)
+            save_file(
+                {k: v.contiguous() for k, v in rewritten(load_file(victim), chance).items()}, victim
+            )
         else:
             saved = torch.load(victim, weights_only=True)
             if victim.parent.name == "nano":

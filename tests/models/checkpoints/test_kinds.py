@@ -106,10 +106,15 @@ def test_a_kind_that_is_not_read(name, number, tmp_path, capsys):
         assert said_of(of_upload.value).split("\n")[0] == expected.split("\n")[0]
 
 
-@pytest.mark.parametrize("name", ["a model of the book with LoRA layers", "a classifier of the book"])
+@pytest.mark.parametrize(
+    "name", ["a model of the book with LoRA layers", "a classifier of the book"]
+)
 def test_the_process_that_reads_for_the_app_says_it(name, tmp_path):
     path = brought.REFUSED[name][0](tmp_path)
-    with pytest.raises(CheckpointError) as refused, converted(upload(path).path, lambda: None, "float32"):
+    with (
+        pytest.raises(CheckpointError) as refused,
+        converted(upload(path).path, lambda: None, "float32"),
+    ):
         pytest.fail("it was read")
     assert said_of(refused.value) == said_of(KIND[name].error(path))
 
@@ -118,13 +123,20 @@ def test_other_formats_beside_the_weights_are_left_out(tmp_path):
     makers.save_hf(makers.hf_model(), tmp_path / "gpt2")
     for name in ("tf_model.h5", "flax_model.msgpack", "64.tflite"):
         brought.written(tmp_path / "gpt2", name)
-    gptviz.load(tmp_path / "gpt2", tokenizer=makers.save_meta(tmp_path / "m.pkl", makers.character_meta(61)))
-    assert "model.safetensors" in (kept := upload(tmp_path / "gpt2").files) and "tf_model.h5" not in kept
+    gptviz.load(
+        tmp_path / "gpt2", tokenizer=makers.save_meta(tmp_path / "m.pkl", makers.character_meta(61))
+    )
+    assert (
+        "model.safetensors" in (kept := upload(tmp_path / "gpt2").files)
+        and "tf_model.h5" not in kept
+    )
 
 
 def test_a_trainers_newest_checkpoint_names_the_model(tmp_path):
     path, _, _ = brought.trainer(tmp_path)
-    lm = gptviz.load(path, tokenizer=makers.save_meta(tmp_path / "m.pkl", makers.character_meta(61)))
+    lm = gptviz.load(
+        path, tokenizer=makers.save_meta(tmp_path / "m.pkl", makers.character_meta(61))
+    )
     assert lm.name == f"{tmp_path.name}/checkpoint-1000"
 
 
@@ -155,13 +167,17 @@ def test_lora_layers_are_merged(tmp_path, monkeypatch):
 
 
 def test_lora_layers_in_memory_are_refused():
-    with pytest.raises(CheckpointError, match=r"GPTModel is a model of the book with LoRA layers\. Merge"):
+    with pytest.raises(
+        CheckpointError, match=r"GPTModel is a model of the book with LoRA layers\. Merge"
+    ):
         gptviz.wrap(brought.lora_model())
 
 
 def test_a_classifiers_body_loads(tmp_path, monkeypatch):
     run("a classifier of the book", brought.classifier(tmp_path), monkeypatch)
-    is_truth(gptviz.load("body.pth", n_heads=4, tokenizer=characters(tmp_path)), makers.hf_model(10))
+    is_truth(
+        gptviz.load("body.pth", n_heads=4, tokenizer=characters(tmp_path)), makers.hf_model(10)
+    )
 
 
 def test_a_classifier_in_memory_is_refused():
@@ -177,9 +193,12 @@ def test_a_classifier_in_memory_is_refused():
 
 def test_a_whole_models_weights_are_saved_alone(tmp_path, monkeypatch):
     run("a pickle that would run code", brought.whole_model(tmp_path), monkeypatch)
-    weights = gptviz.load("weights.pth", n_heads=4, tokenizer=characters(tmp_path)).model.state_dict()
+    weights = gptviz.load(
+        "weights.pth", n_heads=4, tokenizer=characters(tmp_path)
+    ).model.state_dict()
     assert all(
-        torch.equal(weights[name], tensor) for name, tensor in brought.plain_model().state_dict().items()
+        torch.equal(weights[name], tensor)
+        for name, tensor in brought.plain_model().state_dict().items()
     )
 
 
@@ -190,7 +209,9 @@ def test_weights_come_out_of_torchscript(tmp_path, monkeypatch):
 
 def test_torch_distributeds_folder_becomes_one_file(tmp_path, monkeypatch):
     run("a folder of torch.distributed's checkpoints", brought.distributed(tmp_path), monkeypatch)
-    is_truth(gptviz.load("weights.pth", n_heads=4, tokenizer=characters(tmp_path)), makers.hf_model(12))
+    is_truth(
+        gptviz.load("weights.pth", n_heads=4, tokenizer=characters(tmp_path)), makers.hf_model(12)
+    )
 
 
 # ---- the document ----

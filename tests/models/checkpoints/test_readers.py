@@ -32,7 +32,9 @@ def assert_same_model(path, truth, dialect, n_heads=None):
     torch.testing.assert_close(logits, expected.logits, **CLOSE)
     for block in range(truth.config.num_hidden_layers):
         torch.testing.assert_close(trace["attn", block], expected.attentions[block][0], **CLOSE)
-        torch.testing.assert_close(trace["resid_pre", block], expected.hidden_states[block][0], **CLOSE)
+        torch.testing.assert_close(
+            trace["resid_pre", block], expected.hidden_states[block][0], **CLOSE
+        )
     torch.testing.assert_close(trace["final"], expected.hidden_states[-1][0], **CLOSE)
     assert not lm.model.training
     assert all(p.dtype == torch.float32 and p.device.type == "cpu" for p in lm.model.parameters())
@@ -155,7 +157,9 @@ def test_a_tiny_stories_at_its_longest_text(tmp_path):
     truth.config.save_pretrained(folder)
     state = truth.state_dict()
     for block in range(2):  # as transformers of 2023 saved them: masks, too
-        state[f"transformer.h.{block}.attn.attention.bias"] = torch.ones(1, 1, 2048, 2048).tril().bool()
+        state[f"transformer.h.{block}.attn.attention.bias"] = (
+            torch.ones(1, 1, 2048, 2048).tril().bool()
+        )
         state[f"transformer.h.{block}.attn.attention.masked_bias"] = torch.tensor(-1e9)
     torch.save(state, folder / "pytorch_model.bin")
     model = recognise(folder).model()
@@ -202,8 +206,12 @@ def test_the_books_file(tmp_path, masks, wrapped, tied):
 
 def test_the_books_file_from_a_compiled_model_in_half_precision_without_qkv_bias(tmp_path):
     truth = makers.without_bias(makers.hf_model(7), "c_attn.bias").half().float()
-    state = {k: v for k, v in makers.book_state(truth).items() if not (".W_" in k and k.endswith("bias"))}
-    torch.save({"_orig_mod." + k: v.half() for k, v in state.items()}, tmp_path / "model_and_optimizer.pth")
+    state = {
+        k: v for k, v in makers.book_state(truth).items() if not (".W_" in k and k.endswith("bias"))
+    }
+    torch.save(
+        {"_orig_mod." + k: v.half() for k, v in state.items()}, tmp_path / "model_and_optimizer.pth"
+    )
     lm = assert_same_model(tmp_path / "model_and_optimizer.pth", truth, BOOK, n_heads=4)
     assert lm.config.qkv_bias is False
 
@@ -212,7 +220,9 @@ def test_the_books_file_asks_for_the_heads(tmp_path):
     makers.save_book(tmp_path / "model.pth")
     with pytest.raises(CheckpointError, match=r"n_heads=.*\b1, 2, 4, 8, 16 heads"):
         gptviz.load(tmp_path / "model.pth", tokenizer="gpt2")
-    with pytest.raises(CheckpointError, match=r"cannot be divided among 3 heads.*\[1, 2, 4, 8, 16\]"):
+    with pytest.raises(
+        CheckpointError, match=r"cannot be divided among 3 heads.*\[1, 2, 4, 8, 16\]"
+    ):
         gptviz.load(tmp_path / "model.pth", n_heads=3)
 
 
@@ -231,7 +241,9 @@ def test_nanogpt(tmp_path, compiled, bias):
     truth = makers.hf_model(10, activation_function="gelu")
     if not bias:
         makers.without_bias(truth)
-    torch.save(makers.nanogpt_checkpoint(truth, bias, compiled, masks=compiled), tmp_path / "ckpt.pt")
+    torch.save(
+        makers.nanogpt_checkpoint(truth, bias, compiled, masks=compiled), tmp_path / "ckpt.pt"
+    )
     lm = assert_same_model(tmp_path / "ckpt.pt", truth, NANO)
     assert (lm.model.final_norm.shift is None) == (not bias)
 
@@ -247,7 +259,9 @@ def test_which_gelu_a_nanogpt_has_is_assumed_aloud_and_can_be_said(tmp_path, the
     def is_off(lm):
         return float((lm.trace(IDS).logits() - expected).abs().max())
 
-    with pytest.warns(UserWarning, match=r"ckpt\.pt does not say which GELU .* the exact one is assumed"):
+    with pytest.warns(
+        UserWarning, match=r"ckpt\.pt does not say which GELU .* the exact one is assumed"
+    ):
         assumed = gptviz.load(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -266,18 +280,27 @@ def test_a_nanogpt_that_does_not_know_of_biases_is_older_than_the_exact_gelu(tmp
     del saved["model_args"]["bias"]
     torch.save(saved, tmp_path / "ckpt.pt")
     found = recognise(tmp_path / "ckpt.pt")
-    assert (found.config.activation, found.activation_is_assumed, found.doubt) == ("gelu_tanh", True, "")
+    assert (found.config.activation, found.activation_is_assumed, found.doubt) == (
+        "gelu_tanh",
+        True,
+        "",
+    )
 
 
 def test_an_activation_is_taken_where_the_files_do_not_say_it(tmp_path):
     book = tmp_path / "model.pth"
     makers.save_book(book)
-    assert recognise(book, 4).config.activation == "gelu_tanh" and recognise(book, 4).activation_is_assumed
+    assert (
+        recognise(book, 4).config.activation == "gelu_tanh"
+        and recognise(book, 4).activation_is_assumed
+    )
     said = recognise(book, 4, "gelu")
     assert said.config.activation == "gelu" and not said.activation_is_assumed
     folder = makers.save_hf(makers.hf_model(), tmp_path / "model")
     assert not recognise(folder, activation="gelu_tanh").activation_is_assumed
-    with pytest.raises(CheckpointError, match="says that its activation is gelu_tanh, not gelu: leave"):
+    with pytest.raises(
+        CheckpointError, match="says that its activation is gelu_tanh, not gelu: leave"
+    ):
         recognise(folder, activation="gelu")
     with pytest.raises(CheckpointError, match="mini has its own heads, activation and tokenizer"):
         gptviz.load("mini", activation="gelu")
@@ -295,7 +318,9 @@ def test_nothing_of_one_gelu_passes_for_the_others(tmp_path):
     with pytest.raises(ValueError, match="made by another model"):
         tanh.hidden(torch.tensor([IDS[8:]]), past=made.past(exact))
     again = gptviz.load(tmp_path, activation="gelu")
-    torch.testing.assert_close(again.trace(IDS, after=made).logits(), exact.trace(IDS).logits(), **CLOSE)
+    torch.testing.assert_close(
+        again.trace(IDS, after=made).logits(), exact.trace(IDS).logits(), **CLOSE
+    )
 
 
 def test_nanogpt_characters(tmp_path):
@@ -324,7 +349,12 @@ def test_meta_pickles_never_run(tmp_path, monkeypatch):
         makers.save_meta(tmp_path / "meta.pkl", evil)
         with pytest.raises(CheckpointError, match=r"meta\.pkl.*code"):
             gptviz.load(tmp_path / "ckpt.pt")
-    for wrong in ([1], {"stoi": {"a": "b"}}, {"stoi": {"ab": 0}, "itos": {0: "ab"}}, {"stoi": {"a": 1}}):
+    for wrong in (
+        [1],
+        {"stoi": {"a": "b"}},
+        {"stoi": {"ab": 0}, "itos": {0: "ab"}},
+        {"stoi": {"a": 1}},
+    ):
         makers.save_meta(tmp_path / "meta.pkl", wrong)
         with pytest.raises(CheckpointError, match=r"meta\.pkl is not nanoGPT's table"):
             gptviz.load(tmp_path / "ckpt.pt")
@@ -337,7 +367,11 @@ def test_pickles_with_code_are_refused(tmp_path, monkeypatch, name, zipped):
     monkeypatch.chdir(tmp_path)
     makers.save_hf(makers.hf_model(), tmp_path)
     (tmp_path / "model.safetensors").unlink()
-    torch.save({"model": Evil(), "w": torch.ones(2)}, tmp_path / name, _use_new_zipfile_serialization=zipped)
+    torch.save(
+        {"model": Evil(), "w": torch.ones(2)},
+        tmp_path / name,
+        _use_new_zipfile_serialization=zipped,
+    )
     path = tmp_path if name == "pytorch_model.bin" else tmp_path / name
     with pytest.raises(CheckpointError, match=r"run code.*only data is read"):
         gptviz.load(path)
@@ -357,7 +391,9 @@ def test_a_whole_saved_model_is_refused_with_what_to_do(tmp_path):
 def test_our_own_folder(tmp_path, tied):
     truth = makers.hf_model(12)
     config = makers.OUR_SIZES | {"tie_embeddings": tied}
-    folder = makers.save_ours(tmp_path / "ours", config, makers.book_state(truth, masks=False, tied=tied))
+    folder = makers.save_ours(
+        tmp_path / "ours", config, makers.book_state(truth, masks=False, tied=tied)
+    )
     assert_same_model(folder, truth, "gptviz's own folder")
     assert_same_model(folder / "model.safetensors", truth, "gptviz's own folder")
 
@@ -384,7 +420,9 @@ def test_a_model_does_not_depend_on_its_file(tmp_path):
 def test_gpt2_continues_greedily():
     """OpenAI's own, where it is on this machine: its first weights, and what it writes."""
     lm = gptviz.load("gpt2")
-    assert lm.model.tok_emb.weight[0, :3].tolist() == pytest.approx([-0.11010, -0.03927, 0.03311], abs=1e-5)
+    assert lm.model.tok_emb.weight[0, :3].tolist() == pytest.approx(
+        [-0.11010, -0.03927, 0.03311], abs=1e-5
+    )
     assert sum(p.numel() for p in lm.model.parameters()) == 124_439_808
     start = lm.encode("Every effort moves you")
     ids = list(start)

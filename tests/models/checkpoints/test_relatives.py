@@ -46,7 +46,8 @@ def test_build_nanogpts_own_file(tmp_path, script, zipped, monkeypatch):
     saved = makers.build_nanogpt_checkpoint(truth, script.GPTConfig)
     assert dataclasses.is_dataclass(saved["config"])
     torch.save(saved, tmp_path / "model_00005.pt", _use_new_zipfile_serialization=zipped)
-    assert_same_model(tmp_path / "model_00005.pt", truth, NANO)  # the class is there, and is not used
+    # the class is there, and is not used
+    assert_same_model(tmp_path / "model_00005.pt", truth, NANO)
     monkeypatch.delitem(sys.modules, "train_gpt2")
     lm = assert_same_model(tmp_path / "model_00005.pt", truth, NANO)
     assert lm.config.activation == "gelu_tanh" and lm.config.tie_embeddings
@@ -70,19 +71,25 @@ def test_build_nanogpts_weights_alone_and_with_a_config_beside(tmp_path):
     assert_same_model(tmp_path / "bare.pt", truth, NANO)
     assert_same_model(tmp_path, truth, NANO)
     (tmp_path / "bare.pt").unlink()
-    save_file({name: tensor.clone() for name, tensor in state.items()}, tmp_path / "model.safetensors")
+    save_file(
+        {name: tensor.clone() for name, tensor in state.items()}, tmp_path / "model.safetensors"
+    )
     lm = assert_same_model(tmp_path, truth, NANO)
     assert lm.config.tie_embeddings
 
 
 def test_nanogpts_weights_without_bias(tmp_path):
     truth = makers.without_bias(makers.hf_model(4, activation_function="gelu"))
-    torch.save(makers.nanogpt_checkpoint(truth, bias=False, masks=True)["model"], tmp_path / "bare.pt")
+    torch.save(
+        makers.nanogpt_checkpoint(truth, bias=False, masks=True)["model"], tmp_path / "bare.pt"
+    )
     lm = assert_same_model(tmp_path / "bare.pt", truth, NANO, n_heads=4)
     assert not (lm.config.norm_bias or lm.config.linear_bias or lm.config.qkv_bias)
 
 
-@pytest.mark.parametrize("config", [None, {"system": {"seed": 3}, "model": {"n_head": 4}, "trainer": {}}])
+@pytest.mark.parametrize(
+    "config", [None, {"system": {"seed": 3}, "model": {"n_head": 4}, "trainer": {}}]
+)
 def test_mingpts_file_has_a_head_of_its_own(tmp_path, config):
     truth = makers.hf_model(5, tie_word_embeddings=False)
     torch.save(makers.nanogpt_checkpoint(truth, masks=True)["model"], tmp_path / "model.pt")
@@ -96,7 +103,9 @@ def test_mingpts_file_has_a_head_of_its_own(tmp_path, config):
 
 def test_hugging_faces_weights_still_ask_for_their_config(tmp_path):
     torch.save(makers.hf_model().state_dict(), tmp_path / "model.bin")
-    with pytest.raises(CheckpointError, match=r"tensors of a Hugging Face model, but no config\.json"):
+    with pytest.raises(
+        CheckpointError, match=r"tensors of a Hugging Face model, but no config\.json"
+    ):
         gptviz.load(tmp_path / "model.bin", n_heads=4)
 
 
@@ -135,7 +144,11 @@ class Called:
 def test_code_beside_the_weights_never_runs(tmp_path, monkeypatch, zipped):
     monkeypatch.chdir(tmp_path)
     state = makers.book_state(makers.hf_model())
-    for evil in (EvilConfig(), Called(exec, "open('evil-was-here', 'w')"), Called(getattr, state, "clear")):
+    for evil in (
+        EvilConfig(),
+        Called(exec, "open('evil-was-here', 'w')"),
+        Called(getattr, state, "clear"),
+    ):
         torch.save({"model": state, "config": evil}, "m.pth", _use_new_zipfile_serialization=zipped)
         with pytest.raises(CheckpointError, match=r"run code.*only data is read"):
             recognise(Path("m.pth"), 4)

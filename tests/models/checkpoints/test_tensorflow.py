@@ -14,7 +14,9 @@ from tests.models.checkpoints.test_readers import assert_same_model
 NAME = "OpenAI's GPT-2 as TensorFlow keeps it"
 
 
-@pytest.mark.parametrize("file", ["", "model.ckpt.index", "hparams.json", "model.ckpt.data-00000-of-00001"])
+@pytest.mark.parametrize(
+    "file", ["", "model.ckpt.index", "hparams.json", "model.ckpt.data-00000-of-00001"]
+)
 def test_any_of_its_files_is_the_folder(tmp_path, file):
     home, truth, _ = brought.openais(tmp_path)
     assert_same_model(home / file, truth, NAME)
@@ -33,7 +35,9 @@ def test_of_several_the_one_that_checkpoint_names(tmp_path):
     home, _, _ = brought.openais(tmp_path)
     for step in (100, 20):
         for ending in (".index", ".data-00000-of-00001"):
-            (home / f"model-{step}{ending}").write_bytes((home / f"model.ckpt{ending}").read_bytes())
+            (home / f"model-{step}{ending}").write_bytes(
+                (home / f"model.ckpt{ending}").read_bytes()
+            )
     (home / "checkpoint").write_text('model_checkpoint_path: "/elsewhere/model-100"\n')
     assert index_in(home) == home / "model-100.index"
 
@@ -51,7 +55,9 @@ def test_numbers_that_are_cut_off(tmp_path):
     home, _, _ = brought.openais(tmp_path)
     data = home / "model.ckpt.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:-4])
-    with pytest.raises(CheckpointError, match=r"has 31,804 bytes; .* copy or download both files again"):
+    with pytest.raises(
+        CheckpointError, match=r"has 31,804 bytes; .* copy or download both files again"
+    ):
         recognise(home)
 
 

@@ -28,8 +28,14 @@ AROUND = [
     lambda state: state,
     lambda state: {"state_dict": state, "hyper_parameters": {"lr": 1e-3}, "epoch": 3},
     lambda state: {"model": state, "step": 100, "best": torch.tensor(1.5)},
-    lambda state: {"model_state_dict": state, "optimizer_state_dict": {"state": {}, "param_groups": []}},
-    lambda state: {"model": {"state_dict": state}, "optimizer": {"state": {0: {"exp_avg": torch.ones(2)}}}},
+    lambda state: {
+        "model_state_dict": state,
+        "optimizer_state_dict": {"state": {}, "param_groups": []},
+    },
+    lambda state: {
+        "model": {"state_dict": state},
+        "optimizer": {"state": {0: {"exp_avg": torch.ones(2)}}},
+    },
     lambda state: {"module": {"model": {"model_state_dict": state}}},
     lambda state: {"model": {"n_layer": 2}, "state_dict": state},
 ]
@@ -54,7 +60,11 @@ FAMILIES = ["book", "nanoGPT", "bare nanoGPT", "GPT-2", "GPT-Neo"]
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_of_every_family_in_every_kind_of_file(family, tmp_path):
-    truth = makers.neo_model(1) if family == "GPT-Neo" else makers.hf_model(1, activation_function="gelu")
+    truth = (
+        makers.neo_model(1)
+        if family == "GPT-Neo"
+        else makers.hf_model(1, activation_function="gelu")
+    )
     if family == "book":
         truth = makers.hf_model(1)
     with torch.no_grad():
@@ -70,7 +80,9 @@ def test_of_every_family_in_every_kind_of_file(family, tmp_path):
             saved = makers.nanogpt_checkpoint(truth) | {"model": names}
         if family in ("GPT-2", "GPT-Neo"):
             truth.config.save_pretrained(folder)
-            torch.save(saved, folder / "pytorch_model.bin", _use_new_zipfile_serialization=number % 2 == 0)
+            torch.save(
+                saved, folder / "pytorch_model.bin", _use_new_zipfile_serialization=number % 2 == 0
+            )
             torch.testing.assert_close(logits(recognise(folder)), expected, atol=1e-4, rtol=0)
             save_file(names, folder / "model.safetensors")
             torch.testing.assert_close(logits(recognise(folder)), expected, atol=1e-4, rtol=0)
@@ -102,7 +114,10 @@ def test_shards_with_words_before_all_names(tmp_path):
     homes = json.loads(index.read_text())["weight_map"]
     for file in set(homes.values()):
         part = torch.load(tmp_path / "old" / file, weights_only=True)
-        torch.save({"module.model." + name: tensor for name, tensor in part.items()}, tmp_path / "old" / file)
+        torch.save(
+            {"module.model." + name: tensor for name, tensor in part.items()},
+            tmp_path / "old" / file,
+        )
     changed = {"module.model." + name: file for name, file in homes.items()}
     index.write_text(json.dumps({"weight_map": changed}))
     with torch.no_grad():
@@ -119,7 +134,9 @@ def test_layers_that_were_compiled_one_by_one(tmp_path):
     torch.save(state, tmp_path / "m.pth")
     with torch.no_grad():
         expected = truth(IDS).logits
-    torch.testing.assert_close(logits(recognise(tmp_path / "m.pth", 4)), expected, atol=1e-4, rtol=0)
+    torch.testing.assert_close(
+        logits(recognise(tmp_path / "m.pth", 4)), expected, atol=1e-4, rtol=0
+    )
 
 
 def test_what_is_part_of_a_name_stays():
@@ -137,7 +154,9 @@ def test_names_that_become_one_are_refused(tmp_path):
     state = makers.book_state(makers.hf_model())
     state["tok_emb._orig_mod.weight"] = state["tok_emb.weight"]
     torch.save(state, tmp_path / "m.pth")
-    with pytest.raises(CheckpointError, match=r"has both tok_emb\.weight and tok_emb\._orig_mod\.weight"):
+    with pytest.raises(
+        CheckpointError, match=r"has both tok_emb\.weight and tok_emb\._orig_mod\.weight"
+    ):
         recognise(tmp_path / "m.pth", 4)
 
 
@@ -155,9 +174,14 @@ def test_heads_that_stand_beside_the_weights(tmp_path):
     state = makers.book_state(truth)
     with torch.no_grad():
         expected = truth(IDS).logits
-    for beside in ({"config": {"n_heads": 4}}, {"hyper_parameters": {"cfg": {"n_heads": 4}, "lr": 0.1}}):
+    for beside in (
+        {"config": {"n_heads": 4}},
+        {"hyper_parameters": {"cfg": {"n_heads": 4}, "lr": 0.1}},
+    ):
         torch.save({"state_dict": state} | beside, tmp_path / "m.ckpt")
-        torch.testing.assert_close(logits(recognise(tmp_path / "m.ckpt")), expected, atol=1e-4, rtol=0)
+        torch.testing.assert_close(
+            logits(recognise(tmp_path / "m.ckpt")), expected, atol=1e-4, rtol=0
+        )
         with pytest.raises(CheckpointError, match="has 4 heads, not 2: leave n_heads out"):
             recognise(tmp_path / "m.ckpt", 2)
     torch.save({"state_dict": state, "a": {"n_heads": 4}, "b": {"n_head": 2}}, tmp_path / "m.ckpt")

@@ -29,14 +29,20 @@ def postgres(tmp_path_factory):
     as_owner = []
     if os.geteuid() == 0:  # it refuses to be root's
         for parent in (folder, *folder.parents):
-            if parent.owner() == "root" and parent != Path("/tmp") and str(parent).startswith("/tmp/"):
+            if (
+                parent.owner() == "root"
+                and parent != Path("/tmp")
+                and str(parent).startswith("/tmp/")
+            ):
                 parent.chmod(0o755)
         shutil.chown(folder, "postgres")
         as_owner = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
     data = folder / "data"
     quick = ["-c", "fsync=off", "-k", str(folder), "-h", "127.0.0.1", "-p", str(port)]
     run = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
-    subprocess.run([*as_owner, BIN / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-N"], **run)
+    subprocess.run(
+        [*as_owner, BIN / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-N"], **run
+    )
     control = [*as_owner, BIN / "pg_ctl", "-D", data, "-w", "-l", folder / "log"]
     subprocess.run([*control, "-o", " ".join(quick), "start"], **run)
     try:

@@ -38,7 +38,13 @@ def test_a_class_from_its_beginning_to_its_end(classes):
         classes.vote(otter, 0, word, hints)
     classes.vote(owl, 0, None)
     (vote, skipped, later) = classes.votes(teacher.room)
-    assert (vote.name, vote.given, vote.first, vote.hints, vote.changes) == (otter.name, "mill", "mat", 2, 2)
+    assert (vote.name, vote.given, vote.first, vote.hints, vote.changes) == (
+        otter.name,
+        "mill",
+        "mat",
+        2,
+        2,
+    )
     assert skipped.given is None and [vote, skipped] == classes.votes(teacher.room, 0)
     assert [vote, later] == classes.votes(teacher.room, pupil=otter.pupil)
 
@@ -57,7 +63,11 @@ def test_a_class_from_its_beginning_to_its_end(classes):
     classes.end(secret)
     assert classes.member(second) is None and classes.member(secret) is None
     assert classes.news(room) == (-1, -1) and classes.votes(room) == []
-    for late, said in ((classes.vote, (owl, 0, "x")), (classes.end, (secret,)), (classes.guide, (room.id,))):
+    for late, said in (
+        (classes.vote, (owl, 0, "x")),
+        (classes.end, (secret,)),
+        (classes.guide, (room.id,)),
+    ):
         with pytest.raises(ClassError, match="has ended"):
             late(*said)
 
@@ -70,7 +80,9 @@ def test_a_vote_after_the_lock_or_the_truth_is_refused(classes, mark):
     before = classes.news(one.room)
     with pytest.raises(ClassError, match="too late"):
         classes.vote(one, 0, 2)
-    assert [vote.given for vote in classes.votes(one.room)] == [1] and classes.news(one.room) == before
+    assert [vote.given for vote in classes.votes(one.room)] == [1] and classes.news(
+        one.room
+    ) == before
     classes.vote(one, 1, 2)  # of another step it is not
     classes.steer(secret, frozen=True)
     with pytest.raises(ClassError, match="stands still"):
@@ -256,7 +268,9 @@ HOME = "198.51.100.1"
 MOBILE = "2001:db8:1:2:3:4:5:6"
 
 
-@pytest.mark.parametrize(("browser", "address"), [("one browser", None), (None, SCHOOL), (None, MOBILE)])
+@pytest.mark.parametrize(
+    ("browser", "address"), [("one browser", None), (None, SCHOOL), (None, MOBILE)]
+)
 def test_nobody_begins_so_many_classes_that_others_cannot(classes, browser, address):
     most = module.OF_BROWSER if browser else module.OF_ADDRESS
     begun = [classes.begin("a guide", {}, (), browser, address) for _ in range(most)]
@@ -289,7 +303,10 @@ def test_a_stranger_fills_no_class(classes, monkeypatch):
     monkeypatch.setattr(module, "PUPILS_OF_ADDRESS", 4)
     secret, code = begin(classes)
     network = [f"2001:db8:1:2::{n}" for n in range(4)]  # as many addresses as one household has
-    came = [classes.member(classes.join(code, address, f"browser {n}")) for n, address in enumerate(network)]
+    came = [
+        classes.member(classes.join(code, address, f"browser {n}"))
+        for n, address in enumerate(network)
+    ]
     with pytest.raises(ClassError, match="4 have joined this class from your address"):
         classes.join(code, MOBILE, "one more")
     assert classes.join(code, SCHOOL, "a pupil")

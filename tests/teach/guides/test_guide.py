@@ -57,7 +57,8 @@ def test_on_paper_pupils_have_lines_to_write_on_and_the_teacher_what_is_read_aft
     marks = ("class='ask'", "class='line'", "class='truth'", "<li>")
     pupils, teacher = (printed(read(SMALL), notes) for notes in (False, True))
     assert [pupils.count(mark) for mark in marks] == [1, 2, 0, 0]
-    assert [teacher.count(mark) for mark in marks] == [1, 0, 1, 3]  # two hints, and the text's own list
+    # two hints, and the text's own list
+    assert [teacher.count(mark) for mark in marks] == [1, 0, 1, 3]
     marked = SMALL.replace("Which?", "Which `x`?").replace("[a, b]", "[a, Click `y`<b>.]")
     teacher = printed(read(marked), notes=True)  # a sentence is written as on the screen
     assert "Which <code>x</code>?" in teacher and "Click <code>y</code>&lt;b&gt;." in teacher
@@ -127,7 +128,9 @@ def test_what_is_wrong_is_said_with_its_line(old, new, line, said):
     assert old in SMALL
     with pytest.raises(GuideError) as error:
         read(SMALL.replace(old, new, 1))
-    assert any(at == line and said in sentence for at, sentence in error.value.faults), error.value.faults
+    assert any(at == line and said in sentence for at, sentence in error.value.faults), (
+        error.value.faults
+    )
 
 
 def test_too_much_is_refused():
@@ -176,7 +179,17 @@ def test_a_number_of_many_digits_is_a_text():
             read(SMALL.replace("minutes: 3", f"minutes: {number}"))
 
 
-PIECES = ["<script>", "*a", "&a [*a]", "{" * 99, "---", "```", "## ", "\x00", "!!python/name:os.system"]
+PIECES = [
+    "<script>",
+    "*a",
+    "&a [*a]",
+    "{" * 99,
+    "---",
+    "```",
+    "## ",
+    "\x00",
+    "!!python/name:os.system",
+]
 PIECES += ["\ud800", ": ", "["]
 
 

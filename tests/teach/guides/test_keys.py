@@ -32,7 +32,8 @@ def model(request):
 def asked(lm, name, given=None, *arguments, text=TEXT, position=-1):
     trace = lm.trace(text)
     at = position % len(trace)
-    kept = lm.trace(text, keep=keys.sites(name, lm, at, given, *arguments))  # no more than it says it reads
+    # no more than it says it reads
+    kept = lm.trace(text, keep=keys.sites(name, lm, at, given, *arguments))
     return KEYS[name][1](lm, kept, at, given, *arguments), trace
 
 
@@ -51,7 +52,10 @@ def losses(lm, *edits):
 
 def through_the_head(lm, trace):
     """(L + 1, V): the last token's stream, before all blocks and after each, as the model reads its end."""
-    rows = [trace["resid_pre", 0][-1], *(trace["resid_post", b][-1] for b in range(lm.config.n_layers))]
+    rows = [
+        trace["resid_pre", 0][-1],
+        *(trace["resid_post", b][-1] for b in range(lm.config.n_layers)),
+    ]
     with torch.no_grad():
         return lm.model.final_norm(torch.stack(rows)) @ lm.model.out_head.weight.T
 
@@ -89,17 +93,21 @@ def test_the_next_word(model):
     p = trace.logits(-1).double().softmax(-1)
     assert found.truth == int(p.argmax()) and found.right is None
     word = model.decode([found.truth])
-    firsts = {model.encode(text)[0] for text in (word, f" {word.lstrip()}")}  # "." stands without a space
+    # "." stands without a space
+    firsts = {model.encode(text)[0] for text in (word, f" {word.lstrip()}")}
     assert asked(model, "next_word", word)[0].right == (found.truth in firsts)
     other, _ = asked(model, "next_word", "umbrella")
     assert other.right is False and other.facts["given_rank"].replace(",", "").isdigit()
-    emoji, _ = asked(model, "next_word", "🎉")  # a space is a token of its own before it, and nobody's guess
+    # a space is a token of its own before it, and nobody's guess
+    emoji, _ = asked(model, "next_word", "🎉")
     first = model.encode("🎉")[0]
     rank = int((p > p[first]).sum()) + 1
     assert emoji.facts["given_rank"] == f"{rank:,}" and emoji.right == (found.truth == first)
 
 
-@pytest.mark.parametrize("typed", [str.capitalize, str.upper, "“{}”".format, "·{}".format, "'{}'.".format])
+@pytest.mark.parametrize(
+    "typed", [str.capitalize, str.upper, "“{}”".format, "·{}".format, "'{}'.".format]
+)
 def test_a_word_is_right_as_a_phone_or_the_screen_writes_it(mini, typed):
     """A phone begins with a capital, and the screen shows the token with its space as a dot."""
     for key, word, more in (("next_word", "mill", ()), ("lens_word", "red", (0,))):
@@ -126,7 +134,9 @@ def test_what_a_head_looks_at(model):
         row = trace["attn", 1][2, query]
         assert found.truth == int(row.argmax()) and f"position {found.truth}" in found.shown
         assert asked(model, "looked_at", found.truth, 1, 2, position=query)[0].right
-        assert not asked(model, "looked_at", (found.truth + 1) % len(trace), 1, 2, position=query)[0].right
+        assert not asked(model, "looked_at", (found.truth + 1) % len(trace), 1, 2, position=query)[
+            0
+        ].right
 
 
 def test_a_head_with_a_role(mini, lm):
@@ -183,7 +193,9 @@ def test_pieces_and_neighbours(mini):
     mine = mini.encode(" red")[0]
     cosine = torch.cosine_similarity(weight, weight[mine], dim=1)
     cosine[mine] = -2
-    assert near.truth == int(cosine.argmax()) and near.shown in near.options and len(near.options) == 4
+    assert (
+        near.truth == int(cosine.argmax()) and near.shown in near.options and len(near.options) == 4
+    )
     assert asked(mini, "nearest", near.shown, " red")[0].right
 
 
@@ -201,7 +213,9 @@ def test_of_tokens_rows_and_windows(model):
     row = weight[trace.tokens[-1].id]
     sums = row + places[copy], row + places[len(trace) - 1]
     assert again.shown == again.options[1] and not torch.equal(*sums)
-    assert again.facts["cosine"] == f"{float(torch.cosine_similarity(*sums, dim=0)):.2f}".replace("-", "−")
+    assert again.facts["cosine"] == f"{float(torch.cosine_similarity(*sums, dim=0)):.2f}".replace(
+        "-", "−"
+    )
     with pytest.raises(CannotAsk, match="stand in the text before"):
         asked(model, "row_again", position=0)
 
@@ -234,7 +248,9 @@ def test_what_is_drawn(model):
 def test_nothing_is_kept_beside_the_text(model):
     found, _ = asked(model, "after_another", None, "A red barn.")
     assert found.truth == found.options[0] and float(found.facts["difference"]) < 1e-4
-    with patch.object(LanguageModel, "trace", autospec=True, side_effect=LanguageModel.trace) as reading:
+    with patch.object(
+        LanguageModel, "trace", autospec=True, side_effect=LanguageModel.trace
+    ) as reading:
         wrote, trace = asked(model, "written_or_read", None, 4)
     ids = [token.id for token in trace.tokens]
     for _ in range(4):
@@ -245,13 +261,19 @@ def test_nothing_is_kept_beside_the_text(model):
 
 
 def test_more_of_heads(mini, lm):
-    assert asked(mini, "to_later", None, 4, 3)[0].truth == asked(lm, "to_later", None, 0, 0)[0].truth == 0
+    assert (
+        asked(mini, "to_later", None, 4, 3)[0].truth
+        == asked(lm, "to_later", None, 0, 0)[0].truth
+        == 0
+    )
     even, trace = asked(mini, "heads_with", None, "even")
     kinds = [[one.kind for one in row] for row in roles(trace)]
     assert even.truth == sum(row.count("even") for row in kinds)
     here, trace = asked(mini, "role_here", None, 5, 0)
     ids = [token.id for token in trace.tokens]
-    follows = [(q, k + 1) for q, one in enumerate(ids) for k in range(q) if ids[k] == one and k + 1 < q]
+    follows = [
+        (q, k + 1) for q, one in enumerate(ids) for k in range(q) if ids[k] == one and k + 1 < q
+    ]
     assert np.mean([float(trace["attn", 5][0, q, k]) for q, k in follows]) > 0.7
     assert here.facts["role"] == "induction" and "after an earlier copy" in here.truth
 
@@ -261,10 +283,15 @@ def test_what_is_needed(mini):
     assert more.truth == "Block 4, head 3" and left(mini, "z.4.3=zero") < left(mini, "z.5.3=zero")
     assert asked(mini, "needed_more", more.truth, "5.3", "4.3")[0].right
     most, _ = asked(mini, "needed_most")
-    assert most.truth == min(np.ndindex(6, 8), key=lambda head: left(mini, f"z.{head[0]}.{head[1]}=zero"))
+    assert most.truth == min(
+        np.ndindex(6, 8), key=lambda head: left(mini, f"z.{head[0]}.{head[1]}=zero")
+    )
     lost = left(mini) - left(mini, "z.{}.{}=zero".format(*most.truth))
     assert most.facts["lost"] == f"{100 * lost:.0f} points of 100"
-    assert asked(mini, "needed_most", most.truth)[0].right and not asked(mini, "needed_most", (3, 3))[0].right
+    assert (
+        asked(mini, "needed_most", most.truth)[0].right
+        and not asked(mini, "needed_most", (3, 3))[0].right
+    )
     changed, _ = asked(mini.edited("final=x-1"), "needed_most")
     assert changed == most  # of the unchanged model, its own word and no other's
     both, _ = asked(mini, "without", None, "z.5.0=zero,z.5.3=zero")
@@ -290,7 +317,9 @@ def test_what_a_patch_brings_back(mini):
     pair = int(clean.logits(-1).argmax()), int(corrupt.logits(-1).argmax())
 
     def back(edit):
-        ends = [float(one.logits(-1)[pair[0]] - one.logits(-1)[pair[1]]) for one in (clean, corrupt)]
+        ends = [
+            float(one.logits(-1)[pair[0]] - one.logits(-1)[pair[1]]) for one in (clean, corrupt)
+        ]
         logits = mini.trace(KING, edits=[edit]).logits(-1)
         return (float(logits[pair[0]] - logits[pair[1]]) - ends[1]) / (ends[0] - ends[1])
 
@@ -313,7 +342,9 @@ def less_same_more(change, as_good_as_none):
 
 
 def test_more_of_losses(model):
-    assert asked(model, "loss_of", 0.7, 50)[0].right and not asked(model, "loss_of", 1.0, 50)[0].right
+    assert (
+        asked(model, "loss_of", 0.7, 50)[0].right and not asked(model, "loss_of", 1.0, 50)[0].right
+    )
     assert asked(model, "blind_loss")[0].truth == pytest.approx(np.log(model.config.vocab_size))
     plain = losses(model)
     mean = float(plain.mean())
@@ -334,7 +365,9 @@ def test_more_of_losses(model):
 def test_of_the_stream(model):
     found, trace = asked(model, "normalised", None, "block 1 · norm1")
     x = trace["resid_pre", 1][-1].double()
-    assert found.truth == pytest.approx(float(x.var(correction=0) / (x.var(correction=0) + 1e-5)), abs=1e-4)
+    assert found.truth == pytest.approx(
+        float(x.var(correction=0) / (x.var(correction=0) + 1e-5)), abs=1e-4
+    )
     norm = model.model.trf_blocks[1].norm1
     with torch.no_grad():
         one, two = (norm(by * trace["resid_pre", 1][-1]) for by in (1, 2))
@@ -371,7 +404,8 @@ def test_attention_by_hand(lm):
     weights = torch.softmax(x[1] @ x.T, dim=0)
     most, _ = asked(lm, "hand_most", None, "simple", "journey")
     assert most.options == WORDS and most.truth == WORDS[int(weights.argmax())]
-    assert most.facts["weight"] == f"{float(weights.max()):.4f}" == "0.2379"  # as the book prints it
+    # as the book prints it
+    assert most.facts["weight"] == f"{float(weights.max()):.4f}" == "0.2379"
     assert asked(lm, "hand_sum", 1, "simple", "journey")[0].right
     assert asked(lm, "hand_seen", None, "causal", "starts")[0].truth == 3
     assert asked(lm, "hand_seen", None, "weights", "starts")[0].truth == 6
@@ -396,11 +430,14 @@ def test_counts_and_one_step(model):
     text = chapter()
     after = Counter(two for one, two in pairwise(text) if one == "q")
     (best, times), *_ = after.most_common(1)
-    assert found.truth == f"`{best}`" and found.facts["probability"] == percent(times / after.total())
+    assert found.truth == f"`{best}`" and found.facts["probability"] == percent(
+        times / after.total()
+    )
     before = {name: value.clone() for name, value in model.model.state_dict().items()}
     step, trace = asked(model, "one_step", None, 0.001)
     assert all(torch.equal(value, before[name]) for name, value in model.model.state_dict().items())
-    unread = (model.config.context_length - len(trace)) * model.config.emb_dim  # rows of later positions
+    # rows of later positions
+    unread = (model.config.context_length - len(trace)) * model.config.emb_dim
     total = sum(parameter.numel() for parameter in model.model.parameters())
     assert step.truth <= 100 * (1 - unread / total) + 1e-6 and step.truth > 30
     assert float(step.facts["after"]) < float(step.facts["before"])

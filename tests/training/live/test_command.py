@@ -11,7 +11,9 @@ from gptviz.training.live import LiveConfig, LiveRun
 from tests.training.live.conftest import TINY
 from tests.waiting import until
 
-SIZES = [part for name, value in TINY.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+SIZES = [
+    part for name, value in TINY.items() for part in (f"--{name.replace('_', '-')}", str(value))
+]
 
 
 def test_the_command_line_trains_what_the_library_trains(done, tmp_path, capsys):
@@ -30,7 +32,15 @@ def test_the_command_line_trains_what_the_library_trains(done, tmp_path, capsys)
 def test_parts_can_be_off_and_snapshots_too(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("ein Text, der reicht. " * 5, encoding="utf-8")
-    options = ["--no-positions", "--no-feed-forward", "--no-snapshots", "--task", "own", "--text", str(text)]
+    options = [
+        "--no-positions",
+        "--no-feed-forward",
+        "--no-snapshots",
+        "--task",
+        "own",
+        "--text",
+        str(text),
+    ]
     options += ["--no-attention", "--activation", "relu", "--dropout", "0.2", "--weight-decay", "0"]
     main(["live", "--work", str(tmp_path / "c"), *SIZES, *options])
     run = LiveRun(tmp_path / "c")
@@ -62,7 +72,17 @@ def test_a_run_is_not_gone_on_with_by_another_recipe(done, tmp_path):
 
 def test_on_a_leash_it_ends_with_whoever_holds_it(tmp_path):
     work = tmp_path / "leash"
-    command = [sys.executable, "-m", "gptviz.training", "live", "--work", str(work), "--leash", "--nice", "5"]
+    command = [
+        sys.executable,
+        "-m",
+        "gptviz.training",
+        "live",
+        "--work",
+        str(work),
+        "--leash",
+        "--nice",
+        "5",
+    ]
     command += [*SIZES[:-4], "--steps", "5000", "--every", "500"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as worker:
         until((work / "status.json").exists)
@@ -87,7 +107,10 @@ while True:
 
 @pytest.mark.parametrize(
     "does",
-    ['(folder / f"{number}").stat()', 'with suppress(FileNotFoundError): (folder / f"{number}").touch()'],
+    [
+        '(folder / f"{number}").stat()',
+        'with suppress(FileNotFoundError): (folder / f"{number}").touch()',
+    ],
     ids=["fails at the first file that is gone", "goes on writing"],
 )
 def test_on_a_leash_nothing_stays_whatever_the_work_does_meanwhile(does, tmp_path):

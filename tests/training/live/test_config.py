@@ -83,7 +83,8 @@ def test_the_notebooks_models_have_its_parameters_but_for_the_bias_of_their_last
 def test_what_a_file_cannot_say_is_said():
     relu = tiny(activation="relu")
     assert relu.why_not_elsewhere.startswith("This model has ReLU where a GPTModel has GELU. ")
-    assert tiny(activation="relu", feed_forward=False).why_not_elsewhere is None  # nothing is between them
+    # nothing is between them
+    assert tiny(activation="relu", feed_forward=False).why_not_elsewhere is None
     assert tiny(dropout=0.5, weight_decay=1.0).why_not_elsewhere is None
     both = tiny(layer_norm=False, shortcut=False).why_not_elsewhere
     assert both.startswith("This model has no LayerNorm and no shortcuts. ")
@@ -98,7 +99,9 @@ def test_the_recipe_and_the_model_are_told():
 def test_random_tokens_are_validated_and_probed_alike_whatever_the_seed():
     one = task_for(tiny(seed=1))
     other = task_for(tiny(seed=2))
-    assert (one.validation.token_ids == other.validation.token_ids).all() and one.probes == other.probes
+    assert (
+        one.validation.token_ids == other.validation.token_ids
+    ).all() and one.probes == other.probes
     assert len(one.validation) == VALIDATION_BATCHES * 4
     assert not (one.batches[0][0] == other.batches[0][0]).all()
     for probe in one.probes:
@@ -129,18 +132,26 @@ def test_the_bigrams_line_is_that_of_the_validation_windows():
         counts.setdefault(a, []).append(b)
     windows = validation_windows(task.validation, 4, VALIDATION_BATCHES).flatten(0, 1)
     rows = [[task.characters[i] for i in row] for row in windows.tolist()]
-    nats = [-math.log(counts[a].count(b) / len(counts[a])) for row in rows for a, b in pairwise(row)]
+    nats = [
+        -math.log(counts[a].count(b) / len(counts[a])) for row in rows for a, b in pairwise(row)
+    ]
     assert task.bigram == pytest.approx(np.mean(nats), abs=0.03)  # it is smoothed
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "the text has 0 characters; with a context of 16 and batches of 4 it takes at least 37"),
+        (
+            "",
+            "the text has 0 characters; with a context of 16 and batches of 4 it takes at least 37",
+        ),
         ("ab" * 18, "has 36 characters"),
         ("a" * 100, "'a' again and again: there is nothing to foresee"),
         ("ab" * 100_001, "200,002 characters; give 200,000"),
-        ("".join(chr(0x4E00 + i) for i in range(1001)), "1,001 different characters; at most 1,000"),
+        (
+            "".join(chr(0x4E00 + i) for i in range(1001)),
+            "1,001 different characters; at most 1,000",
+        ),
         ("ab" * 50 + "\ud83d", "surrogate"),
     ],
 )

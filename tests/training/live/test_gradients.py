@@ -22,7 +22,8 @@ def test_what_the_book_prints(use_shortcut, printed):
 def test_without_shortcuts_and_norms_the_gradient_vanishes_and_each_of_them_keeps_it(depth):
     table = lesson.gradients_by_block(depth)
     assert len(table) == depth and [*table] == ["block", *lesson.VARIANTS]
-    reached = table.iloc[0] / table.iloc[-1]  # of the last block's gradient, how much gets to the first
+    # of the last block's gradient, how much gets to the first
+    reached = table.iloc[0] / table.iloc[-1]
     assert reached["neither"] < 0.05 ** (depth - 2)
     for name in ("LayerNorm alone", "shortcuts alone", "both, as in GPT"):
         assert 0.3 < reached[name] < 3
@@ -33,7 +34,9 @@ def test_the_whole_model_is_the_books_gptmodel():
     torch.manual_seed(lesson.SEED)
     model = GPTModel(GPTConfig(lesson.VOCABULARY, lesson.TOKENS, lesson.WIDTH, lesson.HEADS, depth))
     shape = (lesson.TEXTS, lesson.TOKENS + 1)
-    ids = torch.randint(lesson.VOCABULARY, shape, generator=torch.Generator().manual_seed(lesson.SEED))
+    ids = torch.randint(
+        lesson.VOCABULARY, shape, generator=torch.Generator().manual_seed(lesson.SEED)
+    )
     F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()).backward()
     for block, found in zip(
         model.trf_blocks, lesson.gradients_by_block(depth)["both, as in GPT"], strict=True

@@ -43,8 +43,12 @@ def test_a_pause_between_two_points_changes_nothing(done, tmp_path):
     train(run.folder)
     assert points(run).equals(points(done)) and run.measures == done.measures
     assert run.status.state == done.status.state == "done"
-    for status, seconds in ((paused, paused.seconds), (run.status, run.status.seconds - paused.seconds)):
-        assert status.tokens_per_second * seconds == pytest.approx(3 * 4 * 16, rel=0.01)  # of its own steps
+    for status, seconds in (
+        (paused, paused.seconds),
+        (run.status, run.status.seconds - paused.seconds),
+    ):
+        # of its own steps
+        assert status.tokens_per_second * seconds == pytest.approx(3 * 4 * 16, rel=0.01)
 
 
 def test_measures_are_those_of_the_models_that_are_kept(done):
@@ -108,7 +112,9 @@ def test_a_fork_of_what_is_not_there_is_a_sentence(done, tmp_path):
         LiveRun(tmp_path)
 
 
-@pytest.mark.parametrize("off", ["layer_norm", "shortcut", "positions", "attention", "feed_forward"])
+@pytest.mark.parametrize(
+    "off", ["layer_norm", "shortcut", "positions", "attention", "feed_forward"]
+)
 def test_a_part_that_is_off_is_off(off, tmp_path):
     run = trained(tmp_path / off, steps=2, **{off: False})
     lm = run.own_lm(2)
@@ -148,7 +154,9 @@ def test_a_part_that_is_off_is_off(off, tmp_path):
     ("attention", "feed_forward"), [(True, False), (False, True), (False, False), (True, True)]
 )
 def test_without_shortcuts_an_absent_part_hands_the_stream_on(attention, feed_forward, tmp_path):
-    run = trained(tmp_path / "a", steps=1, shortcut=False, attention=attention, feed_forward=feed_forward)
+    run = trained(
+        tmp_path / "a", steps=1, shortcut=False, attention=attention, feed_forward=feed_forward
+    )
     block = run.own_lm(1).model.trf_blocks[0]
     x = torch.randn(1, 5, 8)
     with torch.no_grad():
@@ -211,14 +219,18 @@ def test_dropout_is_torchs_in_the_books_three_places():
     gpt = config.gpt_config(64)
     model = make_model(config, gpt, noise).train()
     dropped = {name for name, one in model.named_modules() if isinstance(one, SteppedDropout)}
-    of_book = {name for name, one in GPTModel(gpt).named_modules() if isinstance(one, torch.nn.Dropout)}
+    of_book = {
+        name for name, one in GPTModel(gpt).named_modules() if isinstance(one, torch.nn.Dropout)
+    }
     assert dropped == of_book and len(dropped) == 5  # of the embedding, and twice in each block
     x = torch.randn(40, 50)
     set_noise(noise, 123, 7)
     found = model.drop_emb(x)
     set_noise(noise, 123, 7)
     expected = drop(x, 0.25, noise.initial_seed()).after
-    assert torch.allclose(found, expected) and (found == 0).float().mean() == pytest.approx(0.25, abs=0.05)
+    assert torch.allclose(found, expected) and (found == 0).float().mean() == pytest.approx(
+        0.25, abs=0.05
+    )
     for seed, step in ((123, 8), (124, 7)):
         set_noise(noise, seed, step)
         assert not torch.equal(model.drop_emb(x), found)
@@ -271,7 +283,10 @@ def test_a_learning_rate_without_bounds_ends_in_a_sentence(tmp_path):
     torch.save(state, checkpoint)
     with pytest.raises(ValueError, match="A learning rate of 10 is too high"):
         train(run.folder)
-    assert run.status.state == "failed" and "At step 2 the loss was no number any more" in run.status.said
+    assert (
+        run.status.state == "failed"
+        and "At step 2 the loss was no number any more" in run.status.said
+    )
     assert [m.step for m in run.measures] == [0]
 
 

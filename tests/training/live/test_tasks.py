@@ -7,7 +7,13 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from gptviz.training.live.tasks import SHORTEST, RepeatedPassages, draw_windows, floor, longest_passage
+from gptviz.training.live.tasks import (
+    SHORTEST,
+    RepeatedPassages,
+    draw_windows,
+    floor,
+    longest_passage,
+)
 
 
 def best_nats(window, vocab_size, max_length):

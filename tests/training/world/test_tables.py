@@ -80,14 +80,23 @@ def test_sums_are_right_in_digits_and_in_words():
     ):
         _, rows = COLUMNS[f"{operation}_a"]
         for row in rows:
-            first, second, result = (int(row[f"{operation}_{name}"]) for name in ("a", "b", "result"))
+            first, second, result = (
+                int(row[f"{operation}_{name}"]) for name in ("a", "b", "result")
+            )
             assert result == calculate(first, second)
             assert row[f"{operation}_result_word"] == in_words(result)
 
 
 @pytest.mark.parametrize(
     "number, word",
-    [(0, "zero"), (7, "seven"), (13, "thirteen"), (20, "twenty"), (42, "forty-two"), (100, "a hundred")],
+    [
+        (0, "zero"),
+        (7, "seven"),
+        (13, "thirteen"),
+        (20, "twenty"),
+        (42, "forty-two"),
+        (100, "a hundred"),
+    ],
 )
 def test_numbers_in_words(number, word):
     assert in_words(number) == word

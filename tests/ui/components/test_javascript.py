@@ -31,12 +31,16 @@ def text_of(*files: Path) -> str:
     return "\n".join(file.read_text("utf-8") for file in files)
 
 
-def run_node(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def run_node(
+    folder: Path, *arguments: str, **environment: str
+) -> "subprocess.CompletedProcess[str]":
     """By the machine's own node, or the one that Playwright brings along."""
     node = shutil.which("node")
     if node is None:
         why = "there is no node on the PATH, and Playwright, which brings one, is not installed"
-        node = str(Path(pytest.importorskip("playwright", reason=why).__file__).parent / "driver" / "node")
+        node = str(
+            Path(pytest.importorskip("playwright", reason=why).__file__).parent / "driver" / "node"
+        )
     given = {"cwd": folder, "env": environment, "timeout": 120}
     return subprocess.run([node, *arguments], capture_output=True, text=True, **given)
 
@@ -74,7 +78,9 @@ def test_no_module_uses_what_is_not_there(tmp_path):
     oxlint = shutil.which("oxlint")
     if oxlint is None:
         if os.environ.get("GPTVIZ_REQUIRE_BROWSER") == "1":
-            pytest.fail("oxlint is not installed: pip install -r requirements-dev.txt", pytrace=False)
+            pytest.fail(
+                "oxlint is not installed: pip install -r requirements-dev.txt", pytrace=False
+            )
         pytest.skip("oxlint is not installed: pip install -r requirements-dev.txt")
     scripts = {
         "handout": [HANDOUT / name for name in SCRIPTS],
@@ -83,18 +89,25 @@ def test_no_module_uses_what_is_not_there(tmp_path):
     modules = {name: own(name, ".js") for name in NAMES}
     for name, files in scripts.items():
         modules[name] = "const gvComponents = {};\n" + text_of(COMPONENTS / "draw.js", *files)
-    modules = {name: f"import {{ gv }} from './kernel.mjs';\n{text}" for name, text in modules.items()}
-    for name, text in (modules | {"kernel": kernel(), "model": text_of(HANDOUT / "model.js")}).items():
+    modules = {
+        name: f"import {{ gv }} from './kernel.mjs';\n{text}" for name, text in modules.items()
+    }
+    for name, text in (
+        modules | {"kernel": kernel(), "model": text_of(HANDOUT / "model.js")}
+    ).items():
         (tmp_path / f"{name}.mjs").write_text(text, encoding="utf-8")
     rules = ("--config", ROOT / "tests" / "js" / "oxlint.json", "--deny-warnings")
-    done = subprocess.run([oxlint, *rules, "."], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [oxlint, *rules, "."], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_all_components_are_one_script_that_no_word_of_theirs_ends(tmp_path):
     """As a page without a server has them; where each is drawn, a browser says (tests/browser)."""
     (tmp_path / "all.js").write_text(
-        bundle(*NAMES) + "\nfor (const name in gvComponents) console.log(name, typeof gvComponents[name]);"
+        bundle(*NAMES)
+        + "\nfor (const name in gvComponents) console.log(name, typeof gvComponents[name]);"
     )
     done = run_node(tmp_path, "all.js")
     assert done.stdout.split("\n")[:-1] == [f"{name} function" for name in NAMES], done.stderr

@@ -10,7 +10,9 @@ from gptviz.ui.components.kernel import Component, Refused, among, happened, rec
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 30) | st.floats() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
 )
 POSITION = among(range(20))
 PAGE = among({"tokens", "attention"})

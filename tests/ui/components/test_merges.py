@@ -34,12 +34,17 @@ def test_a_piece_too_wide_for_a_screen_shows_the_selected_token_alone():
     position = len(ids) // 2
     data = data_for(text, position)
     raw = MINI.decode_single_token_bytes(ids[position])
-    assert [(token["id"], token["position"]) for token in data["tokens"]] == [(ids[position], position)]
+    assert [(token["id"], token["position"]) for token in data["tokens"]] == [
+        (ids[position], position)
+    ]
     assert [part["bytes"] for part in data["stages"][-1]["parts"]] == [len(raw)]
     assert len(data["stages"]) == len(raw)
 
 
-@given(text=st.text(st.sampled_from([*" \n'aeth你😀`*<"]), min_size=1, max_size=40), pick=st.integers(0, 200))
+@given(
+    text=st.text(st.sampled_from([*" \n'aeth你😀`*<"]), min_size=1, max_size=40),
+    pick=st.integers(0, 200),
+)
 def test_the_picture_is_the_work(text, pick):
     ids = encode(MINI, text)
     position = pick % len(ids)
@@ -54,4 +59,6 @@ def test_the_picture_is_the_work(text, pick):
         assert len(stage["ranks"]) == len(stage["titles"]) == len(stage["parts"]) - 1
         if stage["chosen"] is not None:
             lowest = min(rank for rank in stage["ranks"] if rank is not None)
-            assert stage["ranks"][stage["chosen"]] == lowest and f"rank {lowest} " in "".join(stage["says"])
+            assert stage["ranks"][stage["chosen"]] == lowest and f"rank {lowest} " in "".join(
+                stage["says"]
+            )

@@ -81,12 +81,19 @@ def test_what_a_file_does_not_say_is_told_by_name(book, readers_begin_at_once, w
 
 def test_which_gelu_it_has_is_told_on(tmp_path, readers_begin_at_once):
     """What is written says which, and beside it stands whether that is only assumed."""
-    torch.save(makers.nanogpt_checkpoint(makers.hf_model(vocab_size=50257, n_layer=1)), tmp_path / "ckpt.pt")
+    torch.save(
+        makers.nanogpt_checkpoint(makers.hf_model(vocab_size=50257, n_layer=1)),
+        tmp_path / "ckpt.pt",
+    )
     seen = {}
     for said in (None, "gelu", "gelu_tanh"):
         with converted(tmp_path / "ckpt.pt", lambda: None, "float32", activation=said) as folder:
             seen[said] = gptviz.load(folder).config.activation, apart.activation_is_assumed(folder)
-    assert seen == {None: ("gelu", True), "gelu": ("gelu", False), "gelu_tanh": ("gelu_tanh", False)}
+    assert seen == {
+        None: ("gelu", True),
+        "gelu": ("gelu", False),
+        "gelu_tanh": ("gelu_tanh", False),
+    }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -109,7 +116,9 @@ def test_time_by_the_clock(limit, tmp_path, monkeypatch, workers):
     monkeypatch.setenv(apart.CPU, "600")
     monkeypatch.setenv(apart.SECONDS, "1")
     if limit != apart.SECONDS:  # a process that does not keep to its own
-        monkeypatch.setattr(apart, "start", lambda command, *rest: workers.append(sleeping()) or workers[-1])
+        monkeypatch.setattr(
+            apart, "start", lambda command, *rest: workers.append(sleeping()) or workers[-1]
+        )
     HOSTILE["a dict's key"](tmp_path)
     with pytest.raises(CheckpointError, match=rf"more than 1 seconds.*{apart.SECONDS}"):
         read(tmp_path / "model.pth")
@@ -117,7 +126,9 @@ def test_time_by_the_clock(limit, tmp_path, monkeypatch, workers):
 
 
 def sleeping():
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
+    )
     return Worker(process, Path(os.devnull))
 
 
@@ -176,10 +187,19 @@ def written(tmp_path_factory):
         (apart.SAID, lambda path: path.write_text("[" * 60_000)),
         (apart.SAID, lambda path: path.write_text("1")),
         (apart.SAID, lambda path: path.write_text("{}")),
-        (apart.SAID, lambda path: path.write_text('{"message": "", "activation_is_assumed": "gelu"}')),
-        (apart.SAID, lambda path: path.write_text('{"message": "x", "emb_dim": 1e999, "error": []}')),
+        (
+            apart.SAID,
+            lambda path: path.write_text('{"message": "", "activation_is_assumed": "gelu"}'),
+        ),
+        (
+            apart.SAID,
+            lambda path: path.write_text('{"message": "x", "emb_dim": 1e999, "error": []}'),
+        ),
         (apart.SAID, lambda path: path.write_text('{"message": ["long"], "emb_dim": "wide"}')),
-        (apart.SAID, lambda path: path.write_text('{"message": "", "error": "HeadsMissing", "emb_dim": -1}')),
+        (
+            apart.SAID,
+            lambda path: path.write_text('{"message": "", "error": "HeadsMissing", "emb_dim": -1}'),
+        ),
         (apart.SAID, lambda path: path.write_bytes(bytes(10**5))),
         (apart.SAID, lambda path: path.unlink()),
         (apart.CONFIG, lambda path: path.write_bytes(b" " * 10**5)),
@@ -301,7 +321,8 @@ def test_who_waits_reads_the_place_and_a_stopped_reading_begins_again(asked, mon
     until(lambda: queue._waiting)
     third = ask("c1")
     until(lambda: {"Next in line", "Number 2 in line"} <= set(said))
-    queue._jobs[next(task for task in queue._jobs if task.model == "a1")].stop()  # as another tab may
+    # as another tab may
+    queue._jobs[next(task for task in queue._jobs if task.model == "a1")].stop()
     until(lambda: began.count("a1") == 2 or began[-1] == "b1")
     for event in go.values():
         event.set()

@@ -70,7 +70,9 @@ def test_it_is_looked_at_a_while_after_a_session_ended(browsers, monkeypatch):
     cleared = threading.Event()
     monkeypatch.setattr(module, "LEFT_SECONDS", 0.01)
     monkeypatch.setattr(module, "browsers", lambda: browsers)
-    monkeypatch.setattr(browsers, "clear_if_gone", lambda browser: browser == "mine" and cleared.set())
+    monkeypatch.setattr(
+        browsers, "clear_if_gone", lambda browser: browser == "mine" and cleared.set()
+    )
     module._left("mine")
     assert cleared.wait(10)
 

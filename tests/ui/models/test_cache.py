@@ -54,7 +54,9 @@ def test_the_least_recently_used_goes_first_and_its_memory_with_it(planned, load
     assert dropped == ["b"] and "a" in cache and len(cache) == 2 and cache.nbytes <= 2.5 * SIZE
     cache.get("d", planned("d"))
     gc.collect()
-    assert dropped == ["b", "a"] and gone() is None and cache.find("a") is None and loads == [*"abcd"]
+    assert (
+        dropped == ["b", "a"] and gone() is None and cache.find("a") is None and loads == [*"abcd"]
+    )
 
 
 def test_room_is_made_before_the_weights_are_read(planned):

@@ -63,7 +63,10 @@ def test_a_download_can_be_stopped_and_started_again():
     ("error", "said"),
     [
         (CheckpointError("the disk is full"), "the disk is full"),
-        (CheckpointError(f"no room in {constants.HF_HUB_CACHE}/gpt2"), "no room in the server's cache/gpt2"),
+        (
+            CheckpointError(f"no room in {constants.HF_HUB_CACHE}/gpt2"),
+            "no room in the server's cache/gpt2",
+        ),
         (RuntimeError("what is this?"), "gpt2 cannot be downloaded: RuntimeError what is this?"),
     ],
 )

@@ -32,7 +32,8 @@ def test_what_is_computed_differently_is_another_model(tmp_path):
 
 def test_an_address_tells_only_files_their_heads_and_tokenizer():
     said = {"n_heads": "2", "activation": "gelu", "tokenizer": "gpt2", "drop_surplus": "on"}
-    assert choice_from({"model": "mini", **said}) == Choice()  # else each number is one more copy in memory
+    # else each number is one more copy in memory
+    assert choice_from({"model": "mini", **said}) == Choice()
     full = Choice("upload:1", 2, "gelu", "gpt2", drop_surplus=True)
     assert choice_from({"model": "upload:1", **said}) == full
     assert choice_from({"model": "upload:1", "activation": "relu"}) == Choice("upload:1")
@@ -41,7 +42,9 @@ def test_an_address_tells_only_files_their_heads_and_tokenizer():
     assert not choice_from({"model": "upload:1", "drop_surplus": "yes"}).drop_surplus
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "/tmp", "/no/such", "/proc/1/cwd", "mini ", "a\0", "~root"])
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "/tmp", "/no/such", "/proc/1/cwd", "mini ", "a\0", "~root"]
+)
 def test_an_address_never_has_a_file_of_the_server_read(monkeypatch, name):
     """The same sentence for a file, a folder and nothing at all, and nothing is looked at."""
     monkeypatch.delenv(models.ALLOW_PATHS, raising=False)

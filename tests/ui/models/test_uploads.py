@@ -45,7 +45,8 @@ def uploads(gone):
     [
         (["my model.pth"], None),
         (["my model.pth", "tokenizer.json"], "tokenizer.json"),
-        (["config.json", "my model.safetensors", "tokenizer.json"], None),  # config.json says what it is
+        # config.json says what it is
+        (["config.json", "my model.safetensors", "tokenizer.json"], None),
         (["merges.txt", "my model.pth", "vocab.json"], "its folder"),
         (["my model.pth", "vocab.json"], "its folder"),  # which is refused, and not passed over
         (["my model.pth", "vocab.txt"], "its folder"),
@@ -53,9 +54,15 @@ def uploads(gone):
 )
 def test_what_was_sent_lies_together(uploads, names, tokenizer):
     upload = uploads.keep([sent(name, name.encode()) for name in names])
-    assert {name: (upload.folder / name).read_text() for name in upload.files} == {one: one for one in names}
+    assert {name: (upload.folder / name).read_text() for name in upload.files} == {
+        one: one for one in names
+    }
     assert upload.path == (upload.folder if len(names) > 1 else upload.folder / names[0])
-    found = "its folder" if upload.tokenizer == upload.folder else upload.tokenizer and upload.tokenizer.name
+    found = (
+        "its folder"
+        if upload.tokenizer == upload.folder
+        else upload.tokenizer and upload.tokenizer.name
+    )
     assert found == tokenizer and upload.label == "my model"
     assert list(uploads) == [uploads.find(upload.number)] == [upload] and uploads.find("0") is None
 
@@ -63,7 +70,9 @@ def test_what_was_sent_lies_together(uploads, names, tokenizer):
 @pytest.mark.parametrize("name", ["../../x.pth", "/etc/x.pth", "C:\\windows\\x.pth", "a/../x.pth"])
 def test_a_name_is_never_a_path(uploads, name):
     upload = uploads.keep([sent(name)])
-    assert upload.path == upload.folder / "x.pth" and upload.folder.parent == uploads.budget.root.path
+    assert (
+        upload.path == upload.folder / "x.pth" and upload.folder.parent == uploads.budget.root.path
+    )
     assert upload.folder.parent.parent == Path(tempfile.gettempdir())
 
 
@@ -92,10 +101,14 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(uploads, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("shutil.copyfileobj", full)
-    with pytest.raises(CheckpointError, match="written to the server's disk: No space left on device"):
+    with pytest.raises(
+        CheckpointError, match="written to the server's disk: No space left on device"
+    ):
         uploads.keep([sent("a.pth")])
     monkeypatch.undo()
-    assert [path.name for path in uploads.budget.root.path.iterdir()] == ["server.lock"] and not list(uploads)
+    assert [path.name for path in uploads.budget.root.path.iterdir()] == [
+        "server.lock"
+    ] and not list(uploads)
     assert uploads.keep([sent("a.pth", b"1" * 10_000_000)])  # all of the room is there again
 
 
@@ -104,7 +117,9 @@ def test_all_browsers_together_are_limited_on_the_disk_and_in_memory(gone):
     room = Budget(10, 8, lambda: waits)
     first, second = (Uploads(10, gone.append, room) for _ in range(2))
     kept = first.keep([sent("a.pth", b"123456")])
-    with pytest.raises(CheckpointError, match=r"from all its visitors together.* GPTVIZ_UPLOADS_MB"):
+    with pytest.raises(
+        CheckpointError, match=r"from all its visitors together.* GPTVIZ_UPLOADS_MB"
+    ):
         second.keep([sent("b.pth", b"12345")])
     assert room.receive("session", "file", 4) is None
     assert "from all its visitors" in room.receive("other", "file 2", 1) == room.refused("other")

@@ -74,7 +74,9 @@ def test_any_text_can_be_shown(lm, text):
     ids = lm.encode(text, special_tokens=True)[:225]
     for name in (None, "overview", "tokens", "logit_lens"):
         html = lm.trace(ids).show(name)._repr_html_()
-        assert html.startswith('<div class="gptviz-picture"><iframe') and html.count("</iframe>") == 1
+        assert (
+            html.startswith('<div class="gptviz-picture"><iframe') and html.count("</iframe>") == 1
+        )
 
 
 def test_a_head_is_drawn_with_the_weights_of_the_trace_and_so_is_every_other(lm):
@@ -111,7 +113,11 @@ def test_of_a_changed_run_it_shows_before_and_after(lm):
     was = plain.logits(-1).double().softmax(0)
     assert all(row["ghost"] == pytest.approx(float(was[row["id"]]), abs=1e-6) for row in rows)
     now, was = (run["attn", 4][0] for run in (t, plain))
-    for shown, weights in (({}, now - was), ({"shown": "changed"}, now), ({"shown": "unchanged"}, was)):
+    for shown, weights in (
+        ({}, now - was),
+        ({"shown": "changed"}, now),
+        ({"shown": "unchanged"}, was),
+    ):
         drawn = weights_of(t.show("attn", 4, 0, **shown).parts[0]["data"])
         assert np.allclose(drawn, triangle(weights), atol=1e-6)
     roles = t.show().parts[1]["data"]["roles"]
@@ -130,18 +136,26 @@ def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_tra
         found = run.norms().query("position == 2")
         for name in ("mean", "mean_after"):
             lines = [line.get("y") for line in parts["layernorm_depth"]["figure"]["data"]]
-            assert any(as_numbers(y) == pytest.approx(found[name].to_numpy(), abs=1e-5) for y in lines), name
+            assert any(
+                as_numbers(y) == pytest.approx(found[name].to_numpy(), abs=1e-5) for y in lines
+            ), name
     texts = [part["text"] for part in norms.parts if "text" in part]
     assert texts[0].startswith("The 256 numbers of ·sat have a variance of")
-    assert "Every norm, every token" in texts and not any(re.search(r"[<>*`]|click", text) for text in texts)
+    assert "Every norm, every token" in texts and not any(
+        re.search(r"[<>*`]|click", text) for text in texts
+    )
     assert "A row is a norm, a column a token. No colour: what the change did not touch." in texts
     assert sum("html" in part for part in norms.parts) == 2
     assert (torch.get_num_threads(), sys.modules["__main__"]) == before
     stops = lm.trace("The cat.").show("residual_stream")
-    assert any("the sizes of x and shortcut for “.”:" in part.get("text", "") for part in stops.parts)
+    assert any(
+        "the sizes of x and shortcut for “.”:" in part.get("text", "") for part in stops.parts
+    )
     heads = [part.get("heading", False) for part in t.show("generate", whole=True).parts]
     assert not any(heads)  # no heading of what a click asks for stands alone
-    with pytest.raises(ValueError, match="no whole page 'every_head' of a trace; there are overview"):
+    with pytest.raises(
+        ValueError, match="no whole page 'every_head' of a trace; there are overview"
+    ):
         t.show("every_head", whole=True)
 
 
@@ -165,11 +179,15 @@ def test_what_is_written_is_what_the_model_generates(lm):
     text, drawn = t.show("generate", 5, temperature=0.7, seed=3).parts
     steps = list(lm.generate(TEXT, 5, temperature=0.7, seed=3))
     assert [one["id"] for one in text["data"]["tokens"]] == [step.id for step in steps]
-    assert [one["probability"] for one in text["data"]["tokens"]] == [step.probability for step in steps]
+    assert [one["probability"] for one in text["data"]["tokens"]] == [
+        step.probability for step in steps
+    ]
     for at, step in enumerate(steps):
         rows = drawn["others"][str(at)]["data"]["rows"]
         assert [row["id"] for row in rows if row["came"]] == [step.id]
-        assert {row["id"]: row["probability"] for row in rows}[step.id] == pytest.approx(step.probability)
+        assert {row["id"]: row["probability"] for row in rows}[step.id] == pytest.approx(
+            step.probability
+        )
     changed = lm.trace(TEXT, edits=["mlp_out.5=zero"]).show("generate", 5, temperature=0)
     greedy = "".join(step.token for step in lm.generate(TEXT, 5, temperature=0))
     assert changed.parts[0]["note"] == f"Unchanged, the model writes: {greedy}"
@@ -177,13 +195,20 @@ def test_what_is_written_is_what_the_model_generates(lm):
 
 def test_windows_are_the_books(lm):
     [part] = lm.trace(TEXT).show("data_windows", 2, stride=1).parts
-    assert [(row["window"], row["start"]) for row in part["data"]["rows"]] == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert [(row["window"], row["start"]) for row in part["data"]["rows"]] == [
+        (0, 0),
+        (1, 1),
+        (2, 2),
+        (3, 3),
+    ]
 
 
 @pytest.mark.parametrize("edits", [[], ["z.0=zero"]])
 def test_of_a_long_text_the_other_heads_are_kept_coarser_and_it_says_so(monkeypatch, edits):
     lm = random_lm(context_length=64)
-    ids = torch.randint(0, lm.config.vocab_size, (50,), generator=torch.Generator().manual_seed(1)).tolist()
+    ids = torch.randint(
+        0, lm.config.vocab_size, (50,), generator=torch.Generator().manual_seed(1)
+    ).tolist()
     plain = lm.trace(ids)
     run = lm.trace(ids, edits=edits)
     drawn = run["attn", 1] - plain["attn", 1] if edits else run["attn", 1]
@@ -209,7 +234,10 @@ def test_of_a_long_text_the_other_heads_are_kept_coarser_and_it_says_so(monkeypa
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda t: t.show("training"), "no picture 'training' of a trace; there are overview, tokens"),
+        (
+            lambda t: t.show("training"),
+            "no picture 'training' of a trace; there are overview, tokens",
+        ),
         (lambda t: t.show("attn", 9), "no block 9; they go from 0 to 5"),
         (lambda t: t.show("attn", 0, 8), "no head 8"),
         (lambda t: t.show("attn", position=99), "no position 99"),
@@ -221,13 +249,22 @@ def test_of_a_long_text_the_other_heads_are_kept_coarser_and_it_says_so(monkeypa
             lambda t: t.show("layernorm", "block 9 · norm1"),
             "'layernorm' cannot be drawn with ln_norm='block 9 · norm1': it has no such choice",
         ),
-        (lambda t: t.show("layernorm", blocks=3), r"takes \(norm.*quantity.*unexpected keyword argument"),
+        (
+            lambda t: t.show("layernorm", blocks=3),
+            r"takes \(norm.*quantity.*unexpected keyword argument",
+        ),
         (lambda t: t.show("why", " no such token"), "token"),
         (lambda t: t.show("logit_lens", "rank"), "it must be one of probability, entropy, kl"),
-        (lambda t: t.show("patching"), r"show\('patching'\) takes .*missing a required argument: 'other'"),
+        (
+            lambda t: t.show("patching"),
+            r"show\('patching'\) takes .*missing a required argument: 'other'",
+        ),
         (lambda t: t.show("compare", "mini"), "'mini' is no trace"),
         (lambda t: t.show("generate", 0), "n is 0; it must be a whole number of 1 or more"),
-        (lambda t: t.show("data_windows", 6), "6 tokens are too few for a window of 6 and its last target"),
+        (
+            lambda t: t.show("data_windows", 6),
+            "6 tokens are too few for a window of 6 and its last target",
+        ),
         (lambda t: t.show(mode="blue"), "it must be one of light, dark"),
         (lambda t: t.show(shown="both"), "it must be one of difference, changed, unchanged"),
     ],
@@ -252,13 +289,19 @@ def test_what_is_no_picture_shows_itself_in_a_line_or_a_table(lm):
     assert both._repr_html_().index("tensor([0.])") < both._repr_html_().index("tensor([1.])")
     assert Both(lm)._repr_html_() == lm._repr_html_()
     assert "<iframe" in lm.trace(TEXT)._repr_html_()
-    assert lm.trace(TEXT, keep=[])._repr_html_().startswith("<code>Trace(&#x27;mini&#x27;, 6 tokens")
-    assert repr(lm.trace(TEXT).show("attn", 3, 1)) == "Picture('Attention of block 3, head 1', 0.1 MB)"
+    assert (
+        lm.trace(TEXT, keep=[])._repr_html_().startswith("<code>Trace(&#x27;mini&#x27;, 6 tokens")
+    )
+    assert (
+        repr(lm.trace(TEXT).show("attn", 3, 1)) == "Picture('Attention of block 3, head 1', 0.1 MB)"
+    )
 
 
 def test_importing_costs_no_streamlit_no_plotly_and_no_ipython():
     code = "import sys, gptviz; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert not {"streamlit", "plotly", "IPython", "gptviz.ui"} & set(loaded.split())
 
 
@@ -275,7 +318,9 @@ def test_every_picture_can_be_saved_without_a_browser_with_the_texts_tokens(name
     picture = t.show(name, **GIVEN.get(name, {}))
     file = picture.save(tmp_path / "picture.svg")
     root = ElementTree.parse(file).getroot()
-    assert root[1].attrib["fill"] == "#ffffff" and root[0].text == NOT_XML.sub("\ufffd", picture.title)
+    assert root[1].attrib["fill"] == "#ffffff" and root[0].text == NOT_XML.sub(
+        "\ufffd", picture.title
+    )
     written = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert len(written) > 4 and not any("base64" in text for text in written if text)
     assert all(part["draw"] in STILLS for part in picture.parts if "draw" in part)
@@ -299,7 +344,8 @@ def test_a_saved_head_has_the_traces_weights_as_colours_and_every_token_to_be_re
     for token in t.tokens:
         assert written.count(token.shown) >= 2, token.shown  # at both axes
     assert {"0", "1", "masked"} <= set(written)
-    assert not list(root.iter(f"{svg}image"))[1:]  # shapes; the one picture is the strip of the scale
+    # shapes; the one picture is the strip of the scale
+    assert not list(root.iter(f"{svg}image"))[1:]
 
 
 def test_a_picture_is_saved_by_its_ending_or_refused_in_a_sentence(lm, tmp_path):
@@ -307,10 +353,19 @@ def test_a_picture_is_saved_by_its_ending_or_refused_in_a_sentence(lm, tmp_path)
     assert picture.save(tmp_path / "head.png").read_bytes().startswith(b"\x89PNG")
     assert picture.save(tmp_path / "head.PDF").read_bytes().startswith(b"%PDF")
     plain = picture.save(tmp_path / "plain.svg", words=False).read_text("utf-8")
-    assert "· mini<" not in plain and "· mini<" in picture.save(tmp_path / "head.svg").read_text("utf-8")
-    dark = lm.trace(TEXT).show("attention", 3, 1, mode="dark").save(tmp_path / "dark.svg").read_text("utf-8")
+    assert "· mini<" not in plain and "· mini<" in picture.save(tmp_path / "head.svg").read_text(
+        "utf-8"
+    )
+    dark = (
+        lm.trace(TEXT)
+        .show("attention", 3, 1, mode="dark")
+        .save(tmp_path / "dark.svg")
+        .read_text("utf-8")
+    )
     assert 'fill="#16151b"' in dark and "#ffffff" not in dark.split("<text")[0]
-    with pytest.raises(ValueError, match=r"'head.jpg' ends in none of .svg, .png, .pdf, which can be saved"):
+    with pytest.raises(
+        ValueError, match=r"'head.jpg' ends in none of .svg, .png, .pdf, which can be saved"
+    ):
         picture.save(tmp_path / "head.jpg")
 
 
@@ -344,4 +399,6 @@ def test_an_editor_completes_the_pictures_and_what_each_takes():
         own = [one for one in parameters if one not in ("self", "page", *COMMON)]
         assert own == [*drawn][1:], name
         assert [parameters[one].default for one in own] == [drawn[one].default for one in own], name
-        assert [parameters[one].default for one in COMMON] == [every[one].default for one in COMMON], name
+        assert [parameters[one].default for one in COMMON] == [
+            every[one].default for one in COMMON
+        ], name

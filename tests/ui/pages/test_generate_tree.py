@@ -22,7 +22,10 @@ NAME = name_of([1, 2, 3])
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["fork", "back", "on", "go", "look"]), st.integers(0, 9)), max_size=40)
+    st.lists(
+        st.tuples(st.sampled_from(["fork", "back", "on", "go", "look"]), st.integers(0, 9)),
+        max_size=40,
+    )
 )
 def test_whatever_is_done_an_address_tells_it_again(actions):
     tree = Tree(name=NAME)
@@ -82,7 +85,18 @@ def test_steps_go_on_and_stop():
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "x", "20_0_0_ffffff", "-", "2-0.5.7.9", "9-0.2.9999.5", "9-0.2.7.2", "9-1.2.7.4", "9_1", "9-a"),
+        *(
+            "",
+            "x",
+            "20_0_0_ffffff",
+            "-",
+            "2-0.5.7.9",
+            "9-0.2.9999.5",
+            "9-0.2.7.2",
+            "9-1.2.7.4",
+            "9_1",
+            "9-a",
+        ),
         *("9-0.2.7.5-1.2.8.5", "9_0_0_" + NAME + "_", "9-0.2.7.999999999", "²", "9" * 30),
         written(20, [1, 2]),  # another text's
     ],

@@ -16,7 +16,9 @@ def session(monkeypatch):
 
 
 PIECES = st.text("zq.=@+-, *0123456789abzeroemnfhids_/\\'\"<>\x00é漢", max_size=25)
-EDITS = "z.0.1=zero z.9.0=zero z.0.9=zero z.0@4=zero z.0@99=mean z=zero attn.0=uniform mlp_out.1=mean"
+EDITS = (
+    "z.0.1=zero z.9.0=zero z.0.9=zero z.0@4=zero z.0@99=mean z=zero attn.0=uniform mlp_out.1=mean"
+)
 NEAR = st.sampled_from(EDITS.split())
 
 
@@ -43,7 +45,8 @@ def test_clicks_edit_the_list(session):
     assert session["edits"] == "z.1.0=zero,mlp_out.0=zero"
     changes.switch()
     assert session["edits_off"] is True and state.EDITS.value
-    changes.add(average)  # in the place of what was done to the same head; and what is added is made
+    # in the place of what was done to the same head; and what is added is made
+    changes.add(average)
     assert session["edits"] == "mlp_out.0=zero,z.1.0=mean" and session["edits_off"] is False
     changes.remove(0)
     assert session["edits"] == "z.1.0=mean"

@@ -13,7 +13,9 @@ from gptviz.model import GPTModel, LayerNorm, MultiHeadAttention
 from gptviz.ui.shell.details import csv, source
 
 ROOT = Path(__file__).parents[3]
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8)
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=8
+)
 
 
 def read_back(content: bytes) -> pd.DataFrame:
@@ -24,7 +26,11 @@ def read_back(content: bytes) -> pd.DataFrame:
     return frame
 
 
-@given(st.lists(st.tuples(TEXT, st.floats(width=32, allow_nan=False, allow_infinity=False)), min_size=1))
+@given(
+    st.lists(
+        st.tuples(TEXT, st.floats(width=32, allow_nan=False, allow_infinity=False)), min_size=1
+    )
+)
 def test_a_table_comes_back_to_the_digit(rows):
     frame = pd.DataFrame(
         {
@@ -40,11 +46,16 @@ def test_a_table_comes_back_to_the_digit(rows):
 
 
 @given(
-    st.lists(st.sampled_from(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "'=1", "'"]), min_size=1)
+    st.lists(
+        st.sampled_from(["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "'=1", "'"]),
+        min_size=1,
+    )
 )
 def test_no_text_is_a_formula(tokens):
     content = csv(pd.DataFrame({"token": tokens})).decode("utf-8-sig")
-    for row in pd.read_csv(io.StringIO(content, newline=""), keep_default_na=False, dtype=str)["token"]:
+    for row in pd.read_csv(io.StringIO(content, newline=""), keep_default_na=False, dtype=str)[
+        "token"
+    ]:
         assert row.startswith("'")
 
 
@@ -65,8 +76,14 @@ def test_no_name_of_a_column_is_a_formula_and_two_may_be_the_same():
 )
 def test_lines_are_where_they_say(function):
     place, lines = source(function)
-    name, first, last = re.fullmatch(r"(.*): gptviz/model\.py, lines (\d+) to (\d+)", place).groups()
-    text = (ROOT / "gptviz/model.py").read_text(encoding="utf-8").splitlines()[int(first) - 1 : int(last)]
+    name, first, last = re.fullmatch(
+        r"(.*): gptviz/model\.py, lines (\d+) to (\d+)", place
+    ).groups()
+    text = (
+        (ROOT / "gptviz/model.py")
+        .read_text(encoding="utf-8")
+        .splitlines()[int(first) - 1 : int(last)]
+    )
     assert name == function.__qualname__
     for at, (shown, own) in enumerate(zip(lines.splitlines(), text, strict=True), int(first)):
         number, _, code = shown.strip().partition(" ")

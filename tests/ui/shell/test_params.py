@@ -47,7 +47,11 @@ def test_an_address_by_hand(kind):
 def test_what_a_smaller_model_makes_of_a_choice():
     assert at_most_last(7, 6) == 5 and at_most_last(2, 6) == 2 and at_most_last(None, 6) is None
     assert if_there(7, 6) is None and if_there(5, 6) == 5 and if_there("b", ("a", "b")) == "b"
-    assert between(9.0, (0.0, 2.0)) == 2.0 and between(-1, (1, 5)) == 1 and between(None, (1, 5)) is None
+    assert (
+        between(9.0, (0.0, 2.0)) == 2.0
+        and between(-1, (1, 5)) == 1
+        and between(None, (1, 5)) is None
+    )
 
 
 def app():
@@ -88,9 +92,14 @@ def test_an_address_opens_what_it_says_by_an_older_name_too():
     at = AppTest.from_function(app, default_timeout=240)
     at.query_params.update(block="5", layer_norm="norm1", loud="true")
     at.run()
-    assert (at.number_input[1].value, at.text_input[0].value, at.toggle[0].value) == (5, "norm1", True)
+    assert (at.number_input[1].value, at.text_input[0].value, at.toggle[0].value) == (
+        5,
+        "norm1",
+        True,
+    )
     assert at.query_params["norm"] == "norm1"
-    at.button[1].click().run()  # the default, which the old name would undo when the page is loaded again
+    # the default, which the old name would undo when the page is loaded again
+    at.button[1].click().run()
     assert at.text_input[0].value == at.query_params["norm"] == "final"
     again = AppTest.from_function(app, default_timeout=240)
     again.query_params.update(at.query_params)

@@ -9,7 +9,9 @@ from tests.conftest import random_lm
 
 
 def test_what_no_text_can_hold_is_not_appended(monkeypatch):
-    monkeypatch.setattr(state, "change", lambda **changes: pytest.fail(f"the prompt became {changes}"))
+    monkeypatch.setattr(
+        state, "change", lambda **changes: pytest.fail(f"the prompt became {changes}")
+    )
     lm = random_lm(vocab_size=8192 + 64)
     tokens = lm.tokens(lm.encode("The cat"))
     assert "`<id 8200>`" in append(lm, tokens, 8200)
@@ -32,7 +34,11 @@ def test_any_text_is_read(lm, text):
     reading = read(lm, text, special=False)
     ids = lm.encode(text)
     most = lm.config.context_length
-    assert reading.ids == ids[:most] and bool(ids) == bool(text) and reading.truncated == (len(ids) > most)
+    assert (
+        reading.ids == ids[:most]
+        and bool(ids) == bool(text)
+        and reading.truncated == (len(ids) > most)
+    )
 
 
 def best(mini, label, k=1):

@@ -14,7 +14,10 @@ from gptviz.ui.shell import state
 from gptviz.ui.shell.state import DEFAULT_TEXT, LINK_CHARACTERS
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
-COMPUTED = {"dtype": st.sampled_from(["float32", "bfloat16"]), "device": st.sampled_from([None, "cpu"])}
+COMPUTED = {
+    "dtype": st.sampled_from(["float32", "bfloat16"]),
+    "device": st.sampled_from([None, "cpu"]),
+}
 CHOICES = st.builds(
     Choice, name=st.sampled_from([*KNOWN_MODELS, *HUB_MODELS, "owner/name"]), **COMPUTED
 ) | st.builds(
@@ -55,7 +58,9 @@ def test_an_address_opens_what_its_sender_saw(text, token, special, choice):
 
 @given(
     st.dictionaries(
-        st.sampled_from(["text", "token", "model", "special", "n_heads", "activation", "dtype", "device"]),
+        st.sampled_from(
+            ["text", "token", "model", "special", "n_heads", "activation", "dtype", "device"]
+        ),
         st.text(max_size=30),
     )
 )

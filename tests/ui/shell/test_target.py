@@ -62,7 +62,8 @@ def test_without_a_choice_it_is_the_models_first_against_nothing(first, mini):
     at.button(key="target_runner_up").click().run()
     assert chosen(at) == {"token": first[0], "against": first[1]} and offered(at) == []
     assert at.query_params["against"] == str(first[1])
-    at.selectbox(key="target_box").set_value(first[1]).run()  # now both are the same: against nothing
+    # now both are the same: against nothing
+    at.selectbox(key="target_box").set_value(first[1]).run()
     assert chosen(at) == {"token": first[1], "against": None} and offered(at) == [against[0]]
 
 
@@ -72,7 +73,8 @@ def test_the_address_says_any_two_tokens(first, mini):
     assert chosen(at) == {"token": dog, "against": 3}
     assert offered(at) == [f"against `{show_id(mini, first[0])}`"]
     assert at.selectbox(key="target_box").value == dog
-    assert chosen(run(target=10**5, against="x"))["token"] == first[0]  # no such token: as if not there
+    # no such token: as if not there
+    assert chosen(run(target=10**5, against="x"))["token"] == first[0]
 
 
 def test_a_typed_token_is_chosen(mini):

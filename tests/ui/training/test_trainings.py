@@ -77,7 +77,8 @@ def test_who_trains_alone_has_more_threads_and_keeps_them(played):
         until(lambda done=done: len(workers) == done + 1)
         workers[done].end()
     until(lambda: not third.shared_run.worker.running)
-    assert [worker.threads for worker in workers] == [2, 1, 2]  # the second began while the third waited
+    # the second began while the third waited
+    assert [worker.threads for worker in workers] == [2, 1, 2]
     assert (first.config.threads, second.config.threads, third.config.threads) == (2, 1, 2)
 
     train(third.run.folder)
@@ -93,7 +94,12 @@ def test_who_waits_can_pause_stop_and_leave(played):
     second.pause()
     third.stop()
     queue.remove(fourth)
-    assert (second.state, third.state, second.place, third.place) == ("paused", "stopped", None, None)
+    assert (second.state, third.state, second.place, third.place) == (
+        "paused",
+        "stopped",
+        None,
+        None,
+    )
     assert not fourth.run.folder.exists() and len(queue.of("one")) == 3
     second.resume()
     assert second.place == 1
@@ -225,10 +231,12 @@ def full(*_):
 
 def test_a_server_takes_no_more_than_so_many_that_wait(played):
     queue, _ = played(most_waiting=2)
-    runs = [queue.start(f"visitor {i}", tiny(seed=i)) for i in range(3)]  # each new: one without a cookie
+    # each new: one without a cookie
+    runs = [queue.start(f"visitor {i}", tiny(seed=i)) for i in range(3)]
     with pytest.raises(ValueError, match=r"2 trainings .* wait already.* GPTVIZ_TRAININGS_WAITING"):
         queue.start("visitor 3", tiny(seed=3))
-    assert queue.of("visitor 3") == () and len(list(queue._root.path.iterdir())) == 3 + 1  # and the lock
+    # and the lock
+    assert queue.of("visitor 3") == () and len(list(queue._root.path.iterdir())) == 3 + 1
     runs[1].pause()
     queue.start("visitor 3", tiny(seed=3))
     with pytest.raises(ValueError, match="wait already"):
@@ -244,7 +252,9 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(monkeypatch, at):
         monkeypatch.setattr(OwnedFolder, "path", property(full))
     if at == "begin":
         monkeypatch.setattr("gptviz.training.live.run.write_text", full)
-    with pytest.raises(ValueError, match=r"disk did not take it: No space left on device\. Remove a run"):
+    with pytest.raises(
+        ValueError, match=r"disk did not take it: No space left on device\. Remove a run"
+    ):
         queue.start("visitor", tiny())
     monkeypatch.undo()
     assert queue.of("visitor") == ()
@@ -270,7 +280,8 @@ def test_what_a_killed_server_left_is_removed_by_the_next_and_by_nobody_else(tmp
     killed = OwnedFolder(TRAININGS)
     lives = OwnedFolder(TRAININGS)
     other = OwnedFolder(UPLOADS)
-    assert [root.name for root in tmp_path.iterdir()] == ["gptviz-training-not-ours"]  # a disk may be full
+    # a disk may be full
+    assert [root.name for root in tmp_path.iterdir()] == ["gptviz-training-not-ours"]
     for root in (killed, lives, other):
         (root.path / "something").mkdir()
     killed._made[1].close()  # as the system does for a process that ends

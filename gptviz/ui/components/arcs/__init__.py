@@ -62,7 +62,13 @@ def arcs(
     position = among(range(first, first + len(tokens)))
     lines = packed(weights[:, rows, columns])  # (H, T (T + 1) / 2)
     data = {"name": name, "weights": lines, "tokens": list(tokens), "first": first}
-    data |= {"query": query, "key": key_position, "block": block, "heads": list(heads), "head": head}
+    data |= {
+        "query": query,
+        "key": key_position,
+        "block": block,
+        "heads": list(heads),
+        "head": head,
+    }
     data |= {"mass": mass, "masses": list(MASSES), "height": HEIGHT, "words": WORDS}
     events: dict[str, Event] = {
         "pick": parts(on_pick, "query", "key", query=position, key=position),

@@ -9,7 +9,9 @@ from gptviz.ui.components.saved import Saved
 _component = Component("branches")
 
 
-def branch_tree(rows: Rows, chosen: int, step: int, on_branch: On, saved: Saved | None = None) -> None:
+def branch_tree(
+    rows: Rows, chosen: int, step: int, on_branch: On, saved: Saved | None = None
+) -> None:
     """Draw a row a branch; `on_branch(number)` runs before the rerun that a click causes.
 
     A row has "parent" (its number, None for the first), "at" (the step at which it left it), "length", "text"

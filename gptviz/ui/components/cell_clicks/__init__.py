@@ -14,7 +14,9 @@ _component = Component("cell_clicks")
 MOST = 64  # traces of a chart
 
 
-def cell_clicks(chart: str, rows: int, columns: int, on_pick: Callable[..., Any], panels: int = 0) -> None:
+def cell_clicks(
+    chart: str, rows: int, columns: int, on_pick: Callable[..., Any], panels: int = 0
+) -> None:
     """`on_pick(row, column)` runs before the rerun that a click on a cell of the chart's heatmaps causes.
 
     `chart` is the key that the chart was drawn with; its heatmaps have `rows` and `columns`. If the chart
@@ -27,5 +29,7 @@ def cell_clicks(chart: str, rows: int, columns: int, on_pick: Callable[..., Any]
         return on_pick(row, column)
 
     panel = among(range(panels or MOST))
-    events = {"cell": parts(picked, row=among(range(rows)), column=among(range(columns)), panel=panel)}
+    events = {
+        "cell": parts(picked, row=among(range(rows)), column=among(range(columns)), panel=panel)
+    }
     _component(f"{chart}_clicks", {"key": chart}, events)

@@ -34,11 +34,14 @@ def chart(
     where the screen decides and not the figure.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", key):
-        raise ValueError(f"a chart's key is {key!r}; it names a CSS class: letters, digits and _ only")
+        raise ValueError(
+            f"a chart's key is {key!r}; it names a CSS class: letters, digits and _ only"
+        )
 
     def picked() -> None:
         assert pick is not None
-        for point in st.session_state[key].selection.points[:1]:  # none where a choice is taken back
+        # none where a choice is taken back
+        for point in st.session_state[key].selection.points[:1]:
             pick(point)
 
     if pick is None:
@@ -46,7 +49,9 @@ def chart(
     else:
         selecting = {"on_select": picked, "selection_mode": ("points",)}
     if height is not None:
-        st.html(f"<style>.st-key-{key}, .st-key-{key} .stPlotlyChart {{ height: {height}; }}</style>")
+        st.html(
+            f"<style>.st-key-{key}, .st-key-{key} .stPlotlyChart {{ height: {height}; }}</style>"
+        )
         selecting["height"] = "stretch"
     # Streamlit gives Plotly each chart twice, as new objects, and other numbers as a new chart: what is said
     # to be the same is drawn once.

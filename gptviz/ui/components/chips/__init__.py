@@ -43,7 +43,9 @@ def chips(
     ValueError if there are not as many weights as tokens.
     """
     if weights is not None and len(weights) != len(tokens):
-        raise ValueError(f"there are {len(weights)} weights for {len(tokens)} tokens; give one for each")
+        raise ValueError(
+            f"there are {len(weights)} weights for {len(tokens)} tokens; give one for each"
+        )
     data = {
         "tokens": [{"id": token.id, "shown": show_token(token.raw)} for token in tokens],
         "groups": shared_characters([token.raw for token in tokens]),
@@ -61,6 +63,7 @@ def _drawn(shares: Sequence[float], count: int) -> list[dict[str, float] | None]
     """Each share, and its ratio to the largest, from -1 to 1; None for a masked token."""
     limit = max((abs(share) for share in shares if math.isfinite(share)), default=0) or 1.0
     visible = [
-        {"share": value, "at": value / limit} if math.isfinite(value) else None for value in shares[:count]
+        {"share": value, "at": value / limit} if math.isfinite(value) else None
+        for value in shares[:count]
     ]
     return [*visible, *[None] * (count - len(visible))]

@@ -20,5 +20,7 @@ def class_cookie(secret: str, left: str, on_taught: Callable[[str], Any]) -> Non
     the address has a teacher's secret, `on_taught` is called with it.
     """
     _component(
-        "class_cookie", {"cookie": COOKIE, "secret": secret, "left": left}, {"taught": (text(100), on_taught)}
+        "class_cookie",
+        {"cookie": COOKIE, "secret": secret, "left": left},
+        {"taught": (text(100), on_taught)},
     )

@@ -34,6 +34,11 @@ def draws(
         branch_ids = {int(row["id"]) for row in rows if not row["drawn"]}
     else:
         branch_ids = set()
-    data: dict[str, Any] = {"rows": list(rows), "segments": list(segments), "point": point, "rest": rest}
+    data: dict[str, Any] = {
+        "rows": list(rows),
+        "segments": list(segments),
+        "point": point,
+        "rest": rest,
+    }
     data |= {"branch": can_branch, "compared": compared}
     _component("draws", data, {"branch": (among(branch_ids), on_branch)}, saved)

@@ -34,7 +34,12 @@ def head_grid(
     n_heads = len(roles[0])
     block, head = chosen or (None, None)
     largest = max(max(head["write"] for head in row) for row in roles) or 1.0
-    data: dict[str, Any] = {"picture": as_data(picture), "side": side, "blocks": n_blocks, "heads": n_heads}
+    data: dict[str, Any] = {
+        "picture": as_data(picture),
+        "side": side,
+        "blocks": n_blocks,
+        "heads": n_heads,
+    }
     data |= {"roles": roles, "largest_write": largest, "block": block, "head": head}
     events = {"head": parts(on_pick, block=among(range(n_blocks)), head=among(range(n_heads)))}
     _component(key, data, events, saved)

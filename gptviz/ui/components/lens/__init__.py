@@ -56,7 +56,11 @@ def encoded(
         "probabilities": packed(probabilities),
         "color": packed(color),
         "numbers": [
-            {"label": label, "values": packed(values), "form": "bits" if values.dtype.kind == "f" else "rank"}
+            {
+                "label": label,
+                "values": packed(values),
+                "form": "bits" if values.dtype.kind == "f" else "rank",
+            }
             for label, values in numbers.items()
         ],
         "shown": {str(i): text for i, text in shown.items()},

@@ -43,8 +43,18 @@ def machine(
     level = sent(levels)
     numbers = {name: value for name, value in level.items() if name not in ("says", "shown")}
     rows = [[_cell(value) for value in row] for row in table.to_numpy(dtype=object)]
-    data: dict[str, Any] = {"kind": kind, "at": path[-1][0], "level": numbers, "says": spoken(level["says"])}
-    data |= {"table": [[*table.columns], *rows], "path": [*path], "tokens": [*tokens], "position": position}
+    data: dict[str, Any] = {
+        "kind": kind,
+        "at": path[-1][0],
+        "level": numbers,
+        "says": spoken(level["says"]),
+    }
+    data |= {
+        "table": [[*table.columns], *rows],
+        "path": [*path],
+        "tokens": [*tokens],
+        "position": position,
+    }
     data |= {"sides": [*sides], "more": more, "way": [*way]}
     events: dict[str, Event] = {
         "at": (text(60), go),
@@ -74,7 +84,9 @@ def sent(both: Both[Any]) -> Any:
     if isinstance(value, list):
         return [sent(Both(*pair)) for pair in zip(value, unchanged, strict=True)]
     if isinstance(value, np.ndarray):
-        return {"of": packed(value)} | ({} if alike(value, unchanged) else {"was": packed(unchanged)})
+        return {"of": packed(value)} | (
+            {} if alike(value, unchanged) else {"was": packed(unchanged)}
+        )
     if isinstance(value, int | float) and not alike(value, unchanged):
         return {"now": value, "was": unchanged}
     return value

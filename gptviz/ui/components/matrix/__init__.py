@@ -56,14 +56,20 @@ ATTENDS = "{query} attends {value} to {key}"
 MASKED = "{query} cannot see {key}, which comes later: the causal mask hides it."
 
 
-def attention_panel(label: str = "Attention weights", says: str = ATTENDS, says_nothing: str = "") -> Panel:
+def attention_panel(
+    label: str = "Attention weights", says: str = ATTENDS, says_nothing: str = ""
+) -> Panel:
     """A head's weights, of the array "weights": (T, T), a row a query."""
-    panel = Panel("weights", "weights", "query", "key", "attention", 0, 1, masked=True, digits="weight")
+    panel = Panel(
+        "weights", "weights", "query", "key", "attention", 0, 1, masked=True, digits="weight"
+    )
     label = f"{label}: rows are queries, columns are keys"
     return replace(panel, label=label, says=says, says_masked=MASKED, says_nothing=says_nothing)
 
 
-def pattern(weights: Both[torch.Tensor], shown: str, hide_first: bool = False) -> tuple[np.ndarray, Panel]:
+def pattern(
+    weights: Both[torch.Tensor], shown: str, hide_first: bool = False
+) -> tuple[np.ndarray, Panel]:
     """A head's weights (T, T) as they are drawn of both runs, or what the change did to them; their panel.
 
     `shown` is DIFFERENCE, CHANGED or UNCHANGED; with `hide_first` they are `without_first`.
@@ -117,7 +123,11 @@ def matrix(
 
     def shape(array: str) -> dict[str, int]:
         values = arrays[array]
-        sides = [len(arrays[factor]) for factor in values] if isinstance(values, tuple) else values.shape
+        sides = (
+            [len(arrays[factor]) for factor in values]
+            if isinstance(values, tuple)
+            else values.shape
+        )
         return dict(zip(("rows", "columns"), sides, strict=True))
 
     position = among(range(first, first + len(tokens)))

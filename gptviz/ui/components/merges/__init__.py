@@ -30,7 +30,9 @@ def merges(
     _component("merges", data, saved=saved)
 
 
-def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: int) -> dict[str, Any]:
+def merges_data(
+    encoding: tiktoken.Encoding, piece: Piece, part: int, position: int
+) -> dict[str, Any]:
     """The data that the component draws: stages with their sentences, and the tokens at the end."""
     if len(piece.raw) > WIDEST:
         piece = own_piece(piece, part)
@@ -66,11 +68,16 @@ def _part(raw: bytes, is_mine: bool) -> dict[str, Any]:
     }
 
 
-def _stage(replay: Sequence[Stage], index: int, piece: Piece, chosen_bytes: range) -> dict[str, Any]:
+def _stage(
+    replay: Sequence[Stage], index: int, piece: Piece, chosen_bytes: range
+) -> dict[str, Any]:
     stage = replay[index]
     starts = accumulate(map(len, stage.parts), initial=0)
     return {
-        "parts": [_part(raw, start in chosen_bytes) for raw, start in zip(stage.parts, starts, strict=False)],
+        "parts": [
+            _part(raw, start in chosen_bytes)
+            for raw, start in zip(stage.parts, starts, strict=False)
+        ],
         "ranks": list(stage.ranks),
         "titles": [_pair_title(stage, i) for i in range(len(stage.ranks))],
         "chosen": stage.chosen,

@@ -26,9 +26,15 @@ def surprise_chips(
     `on_select(position)` runs before the rerun that a click causes, with the position before the chip's.
     `raws` are the tokens' bytes: those that share a character stand under it.
     """
-    data = {"chips": list(chips), "groups": shared_characters(raws), "expected": expected, "legend": legend}
+    data = {
+        "chips": list(chips),
+        "groups": shared_characters(raws),
+        "expected": expected,
+        "legend": legend,
+    }
     events = {"position": (among(range(1, len(chips))), lambda position: on_select(position - 1))}
     if _component(key, data, events, saved):
         import streamlit as st
 
-        st.rerun()  # the selected token belongs to the whole page, not to the fragment that this may be in
+        # the selected token belongs to the whole page, not to the fragment that this may be in
+        st.rerun()

@@ -16,7 +16,11 @@ _component = Component("token_cards")
 
 
 def token_cards(
-    pieces: Sequence[Piece], tokens: Sequence[Token], selected: int, on_select: On, saved: Saved | None = None
+    pieces: Sequence[Piece],
+    tokens: Sequence[Token],
+    selected: int,
+    on_select: On,
+    saved: Saved | None = None,
 ) -> None:
     """Draw the cards of `tokens`; `on_select(position)` runs before the rerun that a click causes."""
     data = {"pieces": list(_cards(pieces, tokens)), "selected": selected, "colours": COLOURS}
@@ -36,7 +40,9 @@ def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[st
         yield {
             "shown": shown,
             "special": piece.special,
-            "title": f"“{shown}”, {piece.kind}" if piece.special else f"The regex cut the piece “{shown}”",
+            "title": f"“{shown}”, {piece.kind}"
+            if piece.special
+            else f"The regex cut the piece “{shown}”",
             "groups": shared_characters([token.raw for token in piece_tokens]),
             "tokens": [_card(token) for token in piece_tokens],
         }

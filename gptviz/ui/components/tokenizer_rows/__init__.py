@@ -36,6 +36,8 @@ def _row(cut: Cut) -> dict[str, Any]:
         "tokens": tokens_and_ids,
         "groups": shared_characters(cut.raws[:SHOWN]),
         "lost": [
-            i for i, (token, id) in enumerate(tokens_and_ids) if id is None or (of_words and token == UNK)
+            i
+            for i, (token, id) in enumerate(tokens_and_ids)
+            if id is None or (of_words and token == UNK)
         ],
     }

@@ -12,7 +12,8 @@ from gptviz.ui.components.saved import Saved
 
 _component = Component("windows")
 
-READABLE = 48  # tokens that are written out side by side; the picture scrolls in itself where it must
+# tokens that are written out side by side; the picture scrolls in itself where it must
+READABLE = 48
 
 
 def draw_windows(
@@ -36,7 +37,9 @@ def draw_windows(
     end = first + len(tokens)
     outside = [number for number, start in starts if start < first or start + length + 1 > end]
     if outside:
-        raise ValueError(f"window {outside[0]} is not inside the tokens, positions {first} to {end - 1}")
+        raise ValueError(
+            f"window {outside[0]} is not inside the tokens, positions {first} to {end - 1}"
+        )
     rows = [
         {"window": number, "start": start, "dropped": dropped is not None and number >= dropped}
         for number, start in starts

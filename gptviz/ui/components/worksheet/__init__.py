@@ -103,14 +103,20 @@ def worksheet(
     def rows_of(group: Iterable[Sheet]) -> Check:
         return among(range(max((len(sheet.rows) for sheet in group), default=0)))
 
-    drawn = [{"heading": line.heading, "items": [asdict(item) for item in line.items]} for line in lines]
+    drawn = [
+        {"heading": line.heading, "items": [asdict(item) for item in line.items]} for line in lines
+    ]
     data: dict[str, Any] = {"name": name, "lines": drawn, "selected": selected, "rest": rest}
     data |= {"longest": LONGEST, "picks": on_row is not None}
     name_of = among({sheet.name for sheet in editable})
     column = among(range(widest))
     events: dict[str, Event] = {
-        "number": parts(on_number, sheet=name_of, row=rows_of(editable), column=column, text=text(LONGEST)),
-        "word": parts(on_word, row=rows_of(sheet for sheet in sheets if sheet.words), text=text(LONGEST)),
+        "number": parts(
+            on_number, sheet=name_of, row=rows_of(editable), column=column, text=text(LONGEST)
+        ),
+        "word": parts(
+            on_word, row=rows_of(sheet for sheet in sheets if sheet.words), text=text(LONGEST)
+        ),
         "row": (rows_of(sheet for sheet in sheets if sheet.tokens), on_row),
     }
     _component(f"worksheet_{name}", data, events, saved)

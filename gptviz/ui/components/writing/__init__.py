@@ -32,7 +32,12 @@ def writing(
     milliseconds it plays: `on_turn(step)` runs that long after step `chosen` was drawn. `address` are query
     parameters that the browser's address takes over meanwhile, without a step in its history.
     """
-    data = {"before": before, "tokens": list(tokens), "groups": shared_characters(raws), "chosen": chosen}
+    data = {
+        "before": before,
+        "tokens": list(tokens),
+        "groups": shared_characters(raws),
+        "chosen": chosen,
+    }
     data |= {"open": open_end, "delay": delay, "address": address}
     step = among(range(len(tokens) + open_end)), on_step
     turn = among(() if delay is None else (chosen,)), on_turn

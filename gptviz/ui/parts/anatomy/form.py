@@ -86,7 +86,9 @@ def problem(values: dict[str, Any]) -> str | None:
     heads = values["n_heads"]
     if width % heads == 0:
         return None
-    close = [n for n in divisors(width) if n < heads][-1:] + [n for n in divisors(width) if n > heads][:1]
+    close = [n for n in divisors(width) if n < heads][-1:] + [
+        n for n in divisors(width) if n > heads
+    ][:1]
     widths = [n for n in (width // heads * heads, (width // heads + 1) * heads) if n]
     either, or_else = (" or ".join(f"{n:,}" for n in numbers) for numbers in (close, widths))
     return (
@@ -132,7 +134,9 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
             write(parts_of(PRESETS[name]), base)
 
     st.session_state[_PRESET] = preset_name(values)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="set_anatomy_presets"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="set_anatomy_presets"
+    ):
         st.markdown("**Change the config**", width="content")
         st.pills(
             "Take the config of",

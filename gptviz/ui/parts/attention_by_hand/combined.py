@@ -33,7 +33,12 @@ def draw(made: Frame) -> None:
     seen = result.weights[0].masked_fill(future, torch.nan)  # what is masked has no number
     for head, weights in side_by_side(enumerate(seen)):
         square = Map(
-            f"Weights of head {head}", Both(weights.numpy()), "weight", "weight", (0.0, 1.0), written=True
+            f"Weights of head {head}",
+            Both(weights.numpy()),
+            "weight",
+            "weight",
+            (0.0, 1.0),
+            written=True,
         )
         fig = maps([square], WORDS, WORDS, None, made.mode)
         alt = f"The attention weights of head {head}, after torch.manual_seed({SEED})"
@@ -46,7 +51,8 @@ def draw(made: Frame) -> None:
     )
     st.markdown("#### Every shape on the way")
     rows = [
-        Row([Cell(what, "code"), " × ".join(map(str, shape)), says]) for what, shape, says in shapes(result)
+        Row([Cell(what, "code"), " × ".join(map(str, shape)), says])
+        for what, shape, says in shapes(result)
     ]
     st.html(table("shapes", ["step", "#shape", "what it says"], rows))
     st.caption("The batch holds the sentence twice, as in the book, and both come out the same.")
@@ -55,7 +61,10 @@ def draw(made: Frame) -> None:
     for position, word in enumerate(WORDS):
         numbers = [*result.context[0, position].tolist(), *result.output[0, position].tolist()]
         rows.append(
-            Row([Cell(word, "word"), *map(four, numbers)], "line chosen" if position == WORD else "line")
+            Row(
+                [Cell(word, "word"), *map(four, numbers)],
+                "line chosen" if position == WORD else "line",
+            )
         )
     st.html(table("out_proj", ["word", "#head 0", "#head 1", "#output 0", "#output 1"], rows))
     st.code(

@@ -34,9 +34,7 @@ def draw(made: Frame) -> None:
         seed = SEED.number(st.number_input, "Seed", 0, 9999, step=1, width=130)
     result, labels, note, code = _found(made, source, p, seed)
     text = f"**Dropout puts out each weight with probability {p:g}**, here {result.gone} of "
-    text += (
-        f"{result.gone + result.kept}. What is left is divided by 1 − {p:g} = {significant(1 - p, 2)}, so "
-    )
+    text += f"{result.gone + result.kept}. What is left is divided by 1 − {p:g} = {significant(1 - p, 2)}, so "
     text += "that a sum stays what it was *on average*."
     if source != "ones":
         rows = result.after.sum(-1)
@@ -50,7 +48,9 @@ def draw(made: Frame) -> None:
     squares = {"before": "Weights", "mask": "Mask", "after": f"Weights × mask ÷ {1 - p:.1f}"}
     for name, title in side_by_side(squares.items()):
         ends = (0.0, 1.0 if name == "mask" else largest)
-        square = Map(title, Both(getattr(result, name).numpy()), "weight", "weight", ends, written=written)
+        square = Map(
+            title, Both(getattr(result, name).numpy()), "weight", "weight", ends, written=written
+        )
         fig = maps([square], labels, labels, None, made.mode)
         alt = f"Dropout with p = {p:g}, seed {seed}: {title.lower()}"
         made.chart(fig, key=f"scaling_drop_{name}", which=(f"p{p:g}", f"seed{seed}"), alt=alt)

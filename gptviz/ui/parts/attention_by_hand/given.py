@@ -73,7 +73,9 @@ def written(changes: Changes) -> str:
             return f"n{text}"
         return f"{place}_{text}"
 
-    return ",".join(entry(*change) for change in sorted(changes.items(), key=lambda change: change[0]))
+    return ",".join(
+        entry(*change) for change in sorted(changes.items(), key=lambda change: change[0])
+    )
 
 
 def number(text: str) -> float | None:

@@ -6,7 +6,12 @@ from typing import Literal
 import torch
 
 from gptviz.digits import fixed, significant, term
-from gptviz.lessons.attention import Attention, averages_by_loop, averages_by_matrix, averages_by_softmax
+from gptviz.lessons.attention import (
+    Attention,
+    averages_by_loop,
+    averages_by_matrix,
+    averages_by_softmax,
+)
 from gptviz.ui.components.worksheet import Cell, Line, Sheet, Sign, Source
 from gptviz.ui.parts.attention_by_hand.given import Given
 
@@ -70,7 +75,9 @@ def sheet(
     def cell(i: int, j: int, value: float) -> Cell:
         if hidden is not None and hidden[i, j]:
             return Cell(
-                None, None, f"{rows[i]} cannot see {names[j]}, which comes later: the causal mask hides it."
+                None,
+                None,
+                f"{rows[i]} cannot see {names[j]}, which comes later: the causal mask hides it.",
             )
         if weights:
             share = value
@@ -78,14 +85,18 @@ def sheet(
             share = value / reach + 0.5
         return Cell(write(value), share, says(i, j, value), short(value, 6) if edit else "")
 
-    cells = [[cell(i, j, value) for j, value in enumerate(row)] for i, row in enumerate(values.tolist())]
+    cells = [
+        [cell(i, j, value) for j, value in enumerate(row)] for i, row in enumerate(values.tolist())
+    ]
     scale: Literal["attention", "signed"] = "signed"
     if weights:
         scale = "attention"
     return Sheet(name, title, note, rows, names, cells, scale, color, sources, edit, **more)
 
 
-def lines(start: Given, found: Sequence[Attention], way: str, steps: Sequence[str], step: str) -> list[Line]:
+def lines(
+    start: Given, found: Sequence[Attention], way: str, steps: Sequence[str], step: str
+) -> list[Line]:
     """The whole calculation as lines of sheets; those after `step` keep their place and stay empty."""
 
     def later(name: str) -> bool:
@@ -98,21 +109,27 @@ def lines(start: Given, found: Sequence[Attention], way: str, steps: Sequence[st
         arrow = Sign("→", later=later("queries"))
         first = Line([_vectors(start), Sign("×"), *_matrices(start, 0), arrow, *projections])
         return [first, Line(_pairs(start, found[0], way, 0, later))]
-    joined_context = torch.cat([attention.context for attention in found], dim=1)  # H of (T, d) -> (T, H d)
+    # H of (T, d) -> (T, H d)
+    joined_context = torch.cat([attention.context for attention in found], dim=1)
     size = found[0].context.shape[1]
 
     def beside(i: int, j: int, value: float) -> str:
-        return (
-            f"Number {j} of {start.words[i]}'s context, side by side: head {j // size} gives {four(value)}."
-        )
+        return f"Number {j} of {start.words[i]}'s context, side by side: head {j // size} gives {four(value)}."
 
     side = sheet(
         "both", "context", "head 0, then head 1", start.words, None, joined_context, beside, color="output",
         later=later("context"),
     )  # fmt: skip
-    lines = [Line([_vectors(start), *_matrices(start, 0), *_matrices(start, 1)], "Three matrices per head")]
+    lines = [
+        Line(
+            [_vectors(start), *_matrices(start, 0), *_matrices(start, 1)], "Three matrices per head"
+        )
+    ]
     for n, attention in enumerate(found):
-        parts = [*_made(start, attention, n, later("queries")), *_pairs(start, attention, way, n, later)]
+        parts = [
+            *_made(start, attention, n, later("queries")),
+            *_pairs(start, attention, way, n, later),
+        ]
         lines.append(Line(parts, f"Head {n}"))
     return [*lines, Line([side], "Side by side")]
 

@@ -14,7 +14,15 @@ from gptviz.lessons.scaling import by_size, own_heads, sharpened
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.heads import changed_in
-from gptviz.ui.sheet import Frame, Param, between, block_and_head_inputs, if_there, opened_head, side_by_side
+from gptviz.ui.sheet import (
+    Frame,
+    Param,
+    between,
+    block_and_head_inputs,
+    if_there,
+    opened_head,
+    side_by_side,
+)
 from gptviz.ui.words import prose
 
 SIZE = Param("sc_d", int, 64, if_there)
@@ -24,7 +32,11 @@ PARAMS = (SIZE, QUERY, FACTOR)
 
 DIVIDED = "q · k ÷ √d"  # what a bar is
 UNDIVIDED = "q · k"  # and its outline
-CHARTS = {"variance": "variance of scores", "largest": "weight of the best key", "gradient": "gradient left"}
+CHARTS = {
+    "variance": "variance of scores",
+    "largest": "weight of the best key",
+    "gradient": "gradient left",
+}
 
 
 def draw(made: Frame) -> None:
@@ -49,7 +61,9 @@ def draw(made: Frame) -> None:
             f"For d from 1 to 1,024: {title}, of dot products as they are and divided by √d",
             which=(f"d{d}",), at=lesson.SIZES.index(d), log=name == "variance", height=265,
         )  # fmt: skip
-    gradient, gradient_scaled = (f"{fixed(100 * row[name], 0)} %" for name in ("gradient", "gradient_scaled"))
+    gradient, gradient_scaled = (
+        f"{fixed(100 * row[name], 0)} %" for name in ("gradient", "gradient_scaled")
+    )
     size, *printed = lesson.PRINTED
     st.caption(
         f"Over d: {lesson.QUERIES} random queries meet {lesson.KEYS} random keys each, every number with "
@@ -61,8 +75,12 @@ def draw(made: Frame) -> None:
     )
     _one_query(made, d)
     _sharper(made)
-    sheet.numbers_of("scaling.csv", table, "The scores as they are, and divided by √d.", "for every d")
-    sheet.code_of(made, [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, sharpened], by_size)
+    sheet.numbers_of(
+        "scaling.csv", table, "The scores as they are, and divided by √d.", "for every d"
+    )
+    sheet.code_of(
+        made, [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, sharpened], by_size
+    )
     _own_heads(made)
 
 
@@ -123,18 +141,20 @@ def _own_heads(frame: Frame) -> None:
         return measures.map(lambda table: float(table[name].mean()))
 
     text = f"Here queries and keys are learned, and have d = {d} numbers. In block {block} the scores of a "
-    text += f"head have a variance of {mean('variance'):3}, and {mean('variance_scaled'):3} after the "
+    text += (
+        f"head have a variance of {mean('variance'):3}, and {mean('variance_scaled'):3} after the "
+    )
     text += f"division by √{d} = {significant(d**0.5)}."
     if count > 1:  # a single key gets everything
         text += f" A query's largest weight is {mean('largest_scaled'):2}; if this block did not divide, it "
         text += f"would be {mean('largest'):2}."
     heads = range(config.n_heads)
     if replaced := [
-        str(h) for h in heads if any(edit.site == "attn" for edit in changed_in(scene.run, block, h))
+        str(h)
+        for h in heads
+        if any(edit.site == "attn" for edit in changed_in(scene.run, block, h))
     ]:
-        text += (
-            f" The weights of head {', '.join(replaced)} are replaced: here is what queries and keys give."
-        )
+        text += f" The weights of head {', '.join(replaced)} are replaced: here is what queries and keys give."
     with above:
         sites = [("q", block), ("k", block)]
         sheet.say(
@@ -158,6 +178,10 @@ def _own_heads(frame: Frame) -> None:
         )  # fmt: skip
     with st.container(horizontal=True, gap="small"):
         block_and_head_inputs(config, block, head)
-    caption = f"The heads of block {block} on this text: variance of the scores, mean largest weight."
-    sheet.numbers_of("scaling_heads", measures, caption, what="this model's heads", missing="one key only")
+    caption = (
+        f"The heads of block {block} on this text: variance of the scores, mean largest weight."
+    )
+    sheet.numbers_of(
+        "scaling_heads", measures, caption, what="this model's heads", missing="one key only"
+    )
     sheet.code_of(scene, [lesson.undivided], own_heads, block, key="in_code_heads")

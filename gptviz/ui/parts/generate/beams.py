@@ -25,7 +25,8 @@ FIT_A_PHONE = 3  # columns
 def ways(lm: LanguageModel, found: dict[str, tuple[tuple[int, ...], float]]) -> pd.DataFrame:
     """A table of the texts that the ways of writing came to (their ids and ln p): a row a way."""
     rows = [
-        (name, text_of(lm, ids), len(ids), ln, perplexity(ln, len(ids))) for name, (ids, ln) in found.items()
+        (name, text_of(lm, ids), len(ids), ln, perplexity(ln, len(ids)))
+        for name, (ids, ln) in found.items()
     ]
     return pd.DataFrame(rows, columns=["", "text", "tokens", "ln p", "perplexity"])
 
@@ -45,7 +46,9 @@ def draw(scene: Scene, written: Written) -> None:
     rounds = searched.now[0]
     unchanged = None
     if base.edits:
-        unchanged = worked(base.plain, given, base.ids, tuple(rounds), says="{} of {} tokens read".format)
+        unchanged = worked(
+            base.plain, given, base.ids, tuple(rounds), says="{} of {} tokens read".format
+        )
     tables = searched.map(lambda result: ways(lm, result[1]))
     same_length = tables.now["tokens"].nunique() == 1
     scores = []
@@ -69,7 +72,9 @@ def draw(scene: Scene, written: Written) -> None:
         compared += f", the one that the seed draws {scores[2]}"
     sentences.append(f"{compared}.")
     if not same_length:
-        sentences.append("ln p sums over tokens, which favours a short text; perplexity is per token.")
+        sentences.append(
+            "ln p sums over tokens, which favours a short text; perplexity is per token."
+        )
     prose(" ".join(sentences), "perplexity")
     if tokens > FIT_A_PHONE:
         sideways("generate_beam_tree", COLUMN * (tokens + 1))

@@ -28,7 +28,8 @@ from gptviz.ui.shell.block import block_and_head_inputs, opened_head, telling_he
 from gptviz.ui.shell.state import BLOCK, EDITS, HEAD, LINK_CHARACTERS, open_head
 from gptviz.ui.words import Place, as_code, prose, show_id
 
-KEY: Param[int | None] = Param("looked", int, None, if_there)  # a position of the whole text, prompt and all
+# a position of the whole text, prompt and all
+KEY: Param[int | None] = Param("looked", int, None, if_there)
 PARAMS = (KEY,)
 
 
@@ -40,7 +41,9 @@ def attention(run: Run, to: int | None = None) -> NDArray[np.float32]:
     """
     trace = runs.get(run, ())
     blocks = range(runs.model(run).config.n_layers)
-    return np.stack([trace["attn", b][:, -1] if to is None else trace["attn", b][..., to] for b in blocks])
+    return np.stack(
+        [trace["attn", b][:, -1] if to is None else trace["attn", b][..., to] for b in blocks]
+    )
 
 
 def draw(scene: Scene, written: Written) -> None:
@@ -72,7 +75,9 @@ def draw(scene: Scene, written: Written) -> None:
         clause = "every head could look only at itself: nothing stands before it"
         if query:
             most = f"{weight(float(row[strongest]))} of its attention to {places[strongest]}"
-            clause = f"block {block}, head {head} gave {most}, and {weight(float(row[query]))} to itself"
+            clause = (
+                f"block {block}, head {head} gave {most}, and {weight(float(row[query]))} to itself"
+            )
         summary = f"**Token {written.chosen + 1}:** {subject} written from {places[query]}. There {clause}."
         prose(summary, "token", "block", "head", "attention")
     marked = {key: "key", query: "query"}
@@ -81,9 +86,13 @@ def draw(scene: Scene, written: Written) -> None:
         KEY.set(slid + position)
 
     chips(tokens, query, pick, key="generate_looked", weights=row.tolist(), highlight=marked)
-    caption = "The stronger the colour, the more attention. Click a token: which heads looked at it?"
+    caption = (
+        "The stronger the colour, the more attention. Click a token: which heads looked at it?"
+    )
     if slid:
-        caption += f" Positions are the model's; the box counts from the text's beginning, {slid:,} more."
+        caption += (
+            f" Positions are the model's; the box counts from the text's beginning, {slid:,} more."
+        )
     st.caption(caption)
     table = draw_map(scene, written, slid + key, places[key], (block, head))
     columns = {"token": [place.token for place in places], "weight": row.astype(np.float64)}
@@ -93,7 +102,9 @@ def draw(scene: Scene, written: Written) -> None:
     else:
         note += "; it sums to 1."
     frame = pd.DataFrame({"position": range(query + 1)} | columns)
-    sheet.numbers_of(f"generate-looked-block{block}-head{head}", frame, note, "where the head looked")
+    sheet.numbers_of(
+        f"generate-looked-block{block}-head{head}", frame, note, "where the head looked"
+    )
     note = "A row per head and step: what it gave to this token when that step was written."
     sheet.numbers_of("generate-heads", table, note, "who looked at the token")
     # what the model read, as a text of its own; of a changed one the unchanged model wrote another
@@ -107,7 +118,9 @@ def draw(scene: Scene, written: Written) -> None:
     sheet.code_of(reading, lines, last_row, block, head, key="in_code_looked", run=again)
 
 
-def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tuple[int, int]) -> pd.DataFrame:
+def draw_map(
+    scene: Scene, written: Written, key: int, place: Place, chosen: tuple[int, int]
+) -> pd.DataFrame:
     """Draw each head's weight on one token, at each step that had it before it; return its table."""
     lm = scene.lm
     n_heads = scene.lm.config.n_heads
@@ -121,7 +134,9 @@ def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tup
         reason = "a change here depends on the whole text"
         if lm.is_causal:
             reason = "the context was full"
-        st.caption(f"{len(left_out)} steps are left out: {reason}, so each takes a pass of its own.")
+        st.caption(
+            f"{len(left_out)} steps are left out: {reason}, so each takes a pass of its own."
+        )
         question = f"Take them in: {len(left_out)} passes of {len(written.run):,} tokens"
         if st.toggle(question, key="generate_looked_all"):
             left_out = []
@@ -130,9 +145,13 @@ def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tup
     weights = np.full((lm.config.n_layers * n_heads, len(steps)), np.nan)  # (L * H, S)
     for column, i in enumerate(steps):
         if i in shared:
-            weights[:, column] = attention(written.read(shared[-1]), key)[:, :, prompt + i - 1].reshape(-1)
+            weights[:, column] = attention(written.read(shared[-1]), key)[
+                :, :, prompt + i - 1
+            ].reshape(-1)
         elif i not in left_out:
-            weights[:, column] = attention(written.read(i), key - written.slid(i))[:, :, -1].reshape(-1)
+            weights[:, column] = attention(written.read(i), key - written.slid(i))[
+                :, :, -1
+            ].reshape(-1)
     means = np.nanmean(weights, axis=1)
     block, head = divmod(int(means.argmax()), n_heads)
     shown_count = len(steps) - len(left_out)
@@ -157,13 +176,21 @@ def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tup
         which=(f"position{key}",),
         on_cell=lambda row, _: open_head(*divmod(row, n_heads)),
     )
-    index = pd.MultiIndex.from_product([range(lm.config.n_layers), range(n_heads)], names=["block", "head"])
+    index = pd.MultiIndex.from_product(
+        [range(lm.config.n_layers), range(n_heads)], names=["block", "head"]
+    )
     columns = pd.MultiIndex.from_arrays([[i + 1 for i in steps], words], names=["step", "written"])
     table = pd.DataFrame(weights, index, columns).stack(["step", "written"], future_stack=True)
-    return table.rename("weight").reset_index()[["step", "written", "block", "head", "weight"]].dropna()
+    return (
+        table.rename("weight")
+        .reset_index()[["step", "written", "block", "head", "weight"]]
+        .dropna()
+    )
 
 
-def attention_link(scene: Scene, ids: Sequence[int], position: int, block: int, head: int, key: str) -> None:
+def attention_link(
+    scene: Scene, ids: Sequence[int], position: int, block: int, head: int, key: str
+) -> None:
     """Draw a button to a new tab, if these ids' text is read as these ids and is short enough for a link.
 
     With the changes that the scene's run has: those that are left out here would be made there.
@@ -171,9 +198,23 @@ def attention_link(scene: Scene, ids: Sequence[int], position: int, block: int, 
     text = as_text(scene.lm, ids, scene.special)
     if not isinstance(text, str) or len(text) > LINK_CHARACTERS:
         return
-    values = {"text": text, "token": position, "special": scene.special, "block": block, "head": head}
+    values = {
+        "text": text,
+        "token": position,
+        "special": scene.special,
+        "block": block,
+        "head": head,
+    }
     values["edits"] = ",".join(map(str, scene.run.edits))
-    parameters: tuple[Param, ...] = (state.TEXT, state.TOKEN, state.SPECIAL, *state.MODEL, BLOCK, HEAD, EDITS)
+    parameters: tuple[Param, ...] = (
+        state.TEXT,
+        state.TOKEN,
+        state.SPECIAL,
+        *state.MODEL,
+        BLOCK,
+        HEAD,
+        EDITS,
+    )
     query = urlencode(params.in_link(parameters, values))
     label = f"Block {block}, head {head} on the Attention page"
     st.link_button(label, f"attention?{query}", icon=":material/open_in_new:", key=key)

@@ -87,7 +87,9 @@ def draw(scene: Scene, written: Written) -> None:
     ids = base.ids + tuple(greedy.now["id"])
     loop = numbers.loop(ids)
     with sentence:
-        shares = [text.map(lambda table: percent(table["share"].iloc[-1])) for text in (greedy, drawn)]
+        shares = [
+            text.map(lambda table: percent(table["share"].iloc[-1])) for text in (greedy, drawn)
+        ]
         lengths = [len(text.now) for text in (greedy, drawn)]
         if lengths[1] == lengths[0]:
             of_length = ""
@@ -96,7 +98,9 @@ def draw(scene: Scene, written: Written) -> None:
         ending = "it does not end in a loop, as far as it was written."
         if loop is not None:
             loop_start = max(loop.start, start)  # a prompt may go round already
-            piece = b"".join(named_bytes(lm.tokenizer, i) for i in ids[loop_start : loop_start + loop.period])
+            piece = b"".join(
+                named_bytes(lm.tokenizer, i) for i in ids[loop_start : loop_start + loop.period]
+            )
             if loop.period == 1:
                 unit_words = "token"
             else:
@@ -106,12 +110,8 @@ def draw(scene: Scene, written: Written) -> None:
                 f"the same {unit_words} again: "
             )
             ending += f"{as_code(show_token(piece))}."
-        summary = (
-            f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood "
-        )
-        summary += (
-            f"in the text before;{of_length} at {named(warm)} (seed {warm.seed}) {shares[1]} do. The greedy "
-        )
+        summary = f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood "
+        summary += f"in the text before;{of_length} at {named(warm)} (seed {warm.seed}) {shares[1]} do. The greedy "
         summary += f"text: {ending}"
         prose(summary, "temperature", "token")
     for place, (name, text) in zip(st.columns(2, gap="medium"), texts.items(), strict=True):
@@ -128,14 +128,23 @@ def draw(scene: Scene, written: Written) -> None:
         for number, alternatives in enumerate(zip_longest(*(table["token"] for table in tables)), 1)
     ]
 
-    def lines(key: str, values: Mapping[str, Both[Floats]], unit: str, alt: str, dots: bool = False) -> None:
+    def lines(
+        key: str, values: Mapping[str, Both[Floats]], unit: str, alt: str, dots: bool = False
+    ) -> None:
         """Draw a line for each text, over the tokens of the longest."""
-        padded = {name: pair.map(lambda v: np.append(v, gap)[: len(names)]) for name, pair in values.items()}
+        padded = {
+            name: pair.map(lambda v: np.append(v, gap)[: len(names)])
+            for name, pair in values.items()
+        }
         axis = token_ticks(names, 0, range(1, len(names) + 1), "token written")
-        sheet.curves(scene, key, padded, names, unit, alt, many=True, axis=axis, height=240, dots=dots)
+        sheet.curves(
+            scene, key, padded, names, unit, alt, many=True, axis=axis, height=240, dots=dots
+        )
 
     gap = np.full(count, np.nan)
-    repeated = {name: text.map(lambda table: table["share"].to_numpy()) for name, text in texts.items()}
+    repeated = {
+        name: text.map(lambda table: table["share"].to_numpy()) for name, text in texts.items()
+    }
     lines("generate_loops", repeated, "share that repeats", "The share of each text that repeats")
     run = replace(base, ids=ids[-written.context :])
     roles = induction(lm, heads.measured(run).roles)
@@ -159,12 +168,16 @@ def draw(scene: Scene, written: Written) -> None:
         alt = "A head's attention to what followed before"
         lines("generate_loops_head", to_followed, f"block {block}, head {head}", alt, dots=True)
         if len(ids) > written.context:
-            st.caption(f"The heads were asked about the last {written.context:,} tokens, in one pass.")
+            st.caption(
+                f"The heads were asked about the last {written.context:,} tokens, in one pass."
+            )
         elif not lm.is_causal:
             st.caption("A change here depends on the whole text: the heads were asked in one pass.")
         try_without(scene, run, roles, min(len(greedy.now), len(run) - 1))
         attention_link(scene, run.ids, len(run) - 1, block, head, "generate_loops_link")
-    table = pd.concat([frame.assign(text=name) for name, frame in zip(text_names, tables, strict=True)])
+    table = pd.concat(
+        [frame.assign(text=name) for name, frame in zip(text_names, tables, strict=True)]
+    )
     note = "A row per written token: whether it ends a piece that stood there before, and the share so far."
     sheet.numbers_of("generate-loops", table[["text", *greedy.now]], note, "what repeats")
     used = (numbers.repeated, numbers.loop, numbers.repeats)
@@ -214,7 +227,9 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
     sets = numbers.other_heads(scene.lm, muted, clear)
     if sets:
         random = fixed(float(np.mean([mean(run, head_set) for head_set in sets])), 2)
-        text += f" Without {control_words} at random it is {random} (the mean of {len(sets)} tries)."
+        text += (
+            f" Without {control_words} at random it is {random} (the mean of {len(sets)} tries)."
+        )
     st.markdown(text)
 
 

@@ -63,7 +63,9 @@ def fitting(scene: Scene) -> tuple[Scene, list[Edit]]:
 def tree_of(scene: Scene) -> Tree:
     """The tree of this text, empty if none grew from it."""
     text = st.session_state.get(_PLAYED) or WRITTEN.value or ""
-    return trees.parse(text, name_of(scene.run.ids[: scene.position + 1]), scene.lm.config.vocab_size)
+    return trees.parse(
+        text, name_of(scene.run.ids[: scene.position + 1]), scene.lm.config.vocab_size
+    )
 
 
 @dataclass(frozen=True)
@@ -191,20 +193,38 @@ class Writer:
         """Draw play or pause, back, one step, the slider over the steps, and the uses of the text."""
 
         count = len(written.steps)
-        with st.container(key="generate_player", horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(
+            key="generate_player", horizontal=True, vertical_alignment="center", gap="small"
+        ):
             step_before = written.chosen - 1
             at_start = written.chosen == 0
-            button("Back", "generate_back", self.go_to, step_before, icon="skip_previous", disabled=at_start)
+            button(
+                "Back",
+                "generate_back",
+                self.go_to,
+                step_before,
+                icon="skip_previous",
+                disabled=at_start,
+            )
             if playing:
                 button("Pause", "generate_pause", pause, icon="pause", primary=True)
             else:
                 hint = "Token after token, each from a forward pass of its own. From the end: once more."
                 play_options: Any = {"disabled": not count and not written.goes_on, "help": hint}
-                button("Play", "generate_play", self.play, icon="play_arrow", primary=True, **play_options)
+                button(
+                    "Play",
+                    "generate_play",
+                    self.play,
+                    icon="play_arrow",
+                    primary=True,
+                    **play_options,
+                )
             end = not written.goes_on
             button("One step", "generate_forward", self.forward, icon="skip_next", disabled=end)
             self._slider(written, playing)
-            SPEED.choose("Speed", tuple(SPEEDS), st.selectbox, width=165, label_visibility="collapsed")
+            SPEED.choose(
+                "Speed", tuple(SPEEDS), st.selectbox, width=165, label_visibility="collapsed"
+            )
             text_options: Any = {"type": "tertiary", "disabled": not count or playing}
             hint = "Take back all that was written, and every branch."
             button(
@@ -216,7 +236,13 @@ class Writer:
                 **text_options,
             )
             hint = "The text on the screen becomes the prompt, on all pages."
-            button("Put it into the prompt", "generate_keep", self.into_the_prompt, help=hint, **text_options)
+            button(
+                "Put it into the prompt",
+                "generate_keep",
+                self.into_the_prompt,
+                help=hint,
+                **text_options,
+            )
 
     def _slider(self, written: Written, playing: bool) -> None:
         """Draw the slider over the steps; its last place is the token that is not written yet."""
@@ -231,17 +257,29 @@ class Writer:
             "help": hint,
         }
         limits = {"min_value": 1, "max_value": max(last, 1) + 1, "value": place}
-        placed(st.slider, "Token", SLIDER, place, lambda place: self.go_to(place - 1), **limits, **options)
+        placed(
+            st.slider,
+            "Token",
+            SLIDER,
+            place,
+            lambda place: self.go_to(place - 1),
+            **limits,
+            **options,
+        )
 
 
 def writer(scene: Scene) -> Writer:
     """Draw temperature, filters, seed and where to stop; return the Writer with them."""
-    row = st.container(key="generate_settings", horizontal=True, vertical_alignment="bottom", gap="small")
+    row = st.container(
+        key="generate_settings", horizontal=True, vertical_alignment="bottom", gap="small"
+    )
     chosen = sampling.sampling_controls(row, scene.lm.config.vocab_size)
     hint = "Which random numbers draw the tokens: the same seed, the same text."
     seed = sampling.seed_input(row, hint, unset=SEED)
     stop_hint = "Nothing more is written once these characters stand in what was written."
-    STOP.widget(row.text_input, "Stop at", placeholder="nothing", width=130, max_chars=60, help=stop_hint)
+    STOP.widget(
+        row.text_input, "Stop at", placeholder="nothing", width=130, max_chars=60, help=stop_hint
+    )
     return Writer(scene, replace(chosen, seed=seed))
 
 

@@ -19,7 +19,8 @@ from gptviz.ui.parts.generate.written import Written
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import prose, show_id
 
-MEASURED = "generate_measured"  # in the session: of which text, and of each step what `measure` gives
+# in the session: of which text, and of each step what `measure` gives
+MEASURED = "generate_measured"
 SECONDS = 6.0  # of writing again at a click: nothing interrupts it, and others wait for the model
 SIZES = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 
@@ -39,21 +40,23 @@ def draw(scene: Scene, written: Written) -> None:
     row = table.iloc[chosen]
     sums = table.sum()
     cost = f"**Token {chosen + 1}** cost {many(row['with_cache'])} multiply-adds"
-    sentence = f"{cost}, with or without a cache: nothing of the {row['tokens']:,} tokens was in it yet."
+    sentence = (
+        f"{cost}, with or without a cache: nothing of the {row['tokens']:,} tokens was in it yet."
+    )
     if not lm.is_causal:
-        sentence = (
-            f"{cost}: all {row['tokens']:,} tokens went through the blocks. A change here depends on the "
-        )
+        sentence = f"{cost}: all {row['tokens']:,} tokens went through the blocks. A change here depends on the "
         sentence += "whole text, so **no cache is used**."
     elif row["cached"]:
-        sentence = f"{cost}: one token went through the blocks, and the cache had keys and values of the "
-        sentence += f"{row['cached']:,} before it. Without it all {row['tokens']:,} would go through, for "
+        sentence = (
+            f"{cost}: one token went through the blocks, and the cache had keys and values of the "
+        )
+        sentence += (
+            f"{row['cached']:,} before it. Without it all {row['tokens']:,} would go through, for "
+        )
         sentence += f"{many(row['without_cache'])}: {significant(row['without_cache'] / row['with_cache'])} "
         sentence += "times as much."
     elif chosen:
-        sentence = (
-            f"{cost}: the context is full and slides; all {row['tokens']:,} tokens are at other positions."
-        )
+        sentence = f"{cost}: the context is full and slides; all {row['tokens']:,} tokens are at other positions."
     prose(sentence, "token", "key", "value", "block", "cache")
     size, unit = next(
         scale for scale in SIZES if table["without_cache"].max() >= scale[0] or scale == SIZES[-1]
@@ -64,19 +67,22 @@ def draw(scene: Scene, written: Written) -> None:
         saving = ""
         without = f"{many(sums['without_cache'])} multiply-adds for {sums['tokens']:,.0f} tokens"
         if lm.is_causal:
-            with_cache_text = f"{many(sums['with_cache'])} for {sums['tokens'] - sums['cached']:,.0f} tokens"
+            with_cache_text = (
+                f"{many(sums['with_cache'])} for {sums['tokens'] - sums['cached']:,.0f} tokens"
+            )
             times = significant(sums["without_cache"] / sums["with_cache"])
             saving = f", {times} times the {with_cache_text} with it"
-        text = (
-            f"**All {count:,} so far:** without the cache {without} through the blocks{saving}. The book's "
+        text = f"**All {count:,} so far:** without the cache {without} through the blocks{saving}. The book's "
+        text += (
+            f"own loop, which makes the logits of all positions, has {many(sums['all_logits'])}."
         )
-        text += f"own loop, which makes the logits of all positions, has {many(sums['all_logits'])}."
         prose(text, "logit")
     if lm.is_causal:
         tokens_read = row["tokens"]
         context = config.context_length
         bytes_now, bytes_full = (
-            gigabytes(past_bytes(config, n, bytes_a_number=number_bytes)) for n in (tokens_read, context)
+            gigabytes(past_bytes(config, n, bytes_a_number=number_bytes))
+            for n in (tokens_read, context)
         )
         st.markdown(
             f"**The price is memory:** a key and a value per token and block. 2 × {config.n_layers} blocks × "
@@ -92,7 +98,8 @@ def draw(scene: Scene, written: Written) -> None:
     note = "Worked out from the model's sizes alone: a row per written token, in multiply-adds."
     sheet.numbers_of("generate-cost", table, note, "the work of each token")
 
-    def run() -> None:  # a step with the cache, by the book's lines, so that its shapes can be taken down
+    # a step with the cache, by the book's lines, so that its shapes can be taken down
+    def run() -> None:
         with kernels.by_the_book():
             next(written_again(lm, written.base.ids, [written.new[0], 0], True, first=1))
 
@@ -111,7 +118,17 @@ def draw_costs(scene: Scene, written: Written, ways: np.ndarray, unit: str, key:
     marked_step = min(written.chosen, len(written.steps) - 1)
     zero = {"rangemode": "tozero"}
     sheet.curves(
-        scene, key, lines, names, unit, alt, many=True, at=marked_step, axis=axis, up=zero, height=270
+        scene,
+        key,
+        lines,
+        names,
+        unit,
+        alt,
+        many=True,
+        at=marked_step,
+        axis=axis,
+        up=zero,
+        height=270,
     )
 
 
@@ -129,7 +146,10 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
         place = st.empty()
         began = time.monotonic()
         start = len(timings)
-        passes = (written_again(lm, written.base.ids, written.new, cached, start) for cached in (True, False))
+        passes = (
+            written_again(lm, written.base.ids, written.new, cached, start)
+            for cached in (True, False)
+        )
         for step, (quick, logits), (slow, _) in zip(steps[start:], *passes, strict=True):
             drawn_id = draw_one(distribution(logits, written.sampling), step.point or 0.0)
             timings.append((quick, slow, None if step.forced else drawn_id == step.id))
@@ -160,5 +180,7 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
     frame = pd.DataFrame(ways, columns=["with_cache_ms", "without_cache_ms"])
     frame.insert(0, "token", [show_id(lm, i) for i in written.new[: len(timings)]])
     frame.insert(0, "step", range(1, len(timings) + 1))
-    note = "Measured on this machine, the model's passes only; other visitors' work may stand between."
+    note = (
+        "Measured on this machine, the model's passes only; other visitors' work may stand between."
+    )
     sheet.numbers_of("generate-times", frame, note, "what was measured")

@@ -58,10 +58,19 @@ def draw(scene: Scene, written: Written) -> None:
         f"**Check.** Left as it is, the cache gives the {lm.config.vocab_size:,} logits of a whole pass, up "
         f"to {difference}."
     )
-    prose(sentence(scene, run, operation, received), "key", "value", "block", "attention sink", "cache")
+    prose(
+        sentence(scene, run, operation, received),
+        "key",
+        "value",
+        "block",
+        "attention sink",
+        "cache",
+    )
     before = results.map(lambda result: result.cached.double().softmax(0))  # (V,)
     after = results.map(lambda result: result.after.double().softmax(0))
-    tops = [torch.topk(row.now, min(ROWS, len(row.now))).indices.tolist() for row in (before, after)]
+    tops = [
+        torch.topk(row.now, min(ROWS, len(row.now))).indices.tolist() for row in (before, after)
+    ]
     best_before = tops[0][0]
     best_after = tops[1][0]
     ids = list(dict.fromkeys(tops[0] + tops[1]))
@@ -79,9 +88,14 @@ def draw(scene: Scene, written: Written) -> None:
     else:
         summary += f"; {as_code(tokens[best_after])} is first now, with {p(after, best_after)}"
     bits = results.map(
-        lambda result: "0 bits" if result.kl_bits < 1e-6 else f"{significant(result.kl_bits, 2)} bits"
+        lambda result: (
+            "0 bits" if result.kl_bits < 1e-6 else f"{significant(result.kl_bits, 2)} bits"
+        )
     )
-    prose(f"**What comes next:** {summary}. KL divergence, KL(before ‖ after): {bits}.", "KL divergence")
+    prose(
+        f"**What comes next:** {summary}. KL divergence, KL(before ‖ after): {bits}.",
+        "KL divergence",
+    )
     probabilities = Both(after.now[ids], before.now[ids])
     sheet.bars(
         scene,
@@ -99,7 +113,9 @@ def draw(scene: Scene, written: Written) -> None:
     if results.now.unfrozen is not None:
         unfrozen = results.now.unfrozen.double().softmax(0)
         token_ids = dict.fromkeys([int(unfrozen.argmax()), best_before])
-        answers = [f"{as_code(show_id(lm, i))} {probability_text(float(unfrozen[i]))}" for i in token_ids]
+        answers = [
+            f"{as_code(show_id(lm, i))} {probability_text(float(unfrozen[i]))}" for i in token_ids
+        ]
         st.markdown(f"With nothing frozen, the changed text gives {', and '.join(answers)}.")
 
     def table(result: Surgery) -> pd.DataFrame:
@@ -113,7 +129,9 @@ def draw(scene: Scene, written: Written) -> None:
     def again() -> Surgery:
         return surgery(lm, run.ids, operation)
 
-    sheet.code_of(scene, [surgery, changed], operated, text, operation, ids, key="in_code_surgery", run=again)
+    sheet.code_of(
+        scene, [surgery, changed], operated, text, operation, ids, key="in_code_surgery", run=again
+    )
 
 
 def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
@@ -172,7 +190,9 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
     def pick(position: int) -> None:
         AT.set(min(position, cached - 1))
 
-    chips(tokens, chosen_position, pick, key="generate_cached", weights=weights, highlight=highlights)
+    chips(
+        tokens, chosen_position, pick, key="generate_cached", weights=weights, highlight=highlights
+    )
     return Operation(kind, chosen_position, other, token)
 
 
@@ -206,7 +226,9 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
     new_token = as_code(show_id(scene.lm, operation.token))
     reading = f"the text was read anew with {new_token} in the place of {other}"
     if place.position < other.position:
-        no_effect = f"**Frozen, to no effect:** {reading}. {place} stands before it and never saw it."
+        no_effect = (
+            f"**Frozen, to no effect:** {reading}. {place} stands before it and never saw it."
+        )
         if place.position == 0:
             no_effect += " Position 0 is frozen where it has itself another token."
         return no_effect

@@ -138,7 +138,8 @@ def fork(tree: Tree, step: int, token: int) -> Tree:
     if len(tree.branches) >= MOST:
         raise ValueError(f"there are {MOST} branches already: take them all back, and begin again")
     new = Branch(step + 1, owner, step, token)
-    if tree.branches[owner].length <= step:  # nothing stands there yet: the parent's next token comes about
+    # nothing stands there yet: the parent's next token comes about
+    if tree.branches[owner].length <= step:
         tree = _long(tree, owner, step + 1, step)
     return replace(tree, branches=(*tree.branches, new), branch=len(tree.branches), step=step)
 

@@ -151,7 +151,8 @@ def steps_of(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -
     """
     lm = runs.model(run)
     forced_ids = dict(puts)
-    full = length - 1 - (length - 1) % PART if length else 0  # up to here it is kept for longer branches
+    # up to here it is kept for longer branches
+    full = length - 1 - (length - 1) % PART if length else 0
     start = Steps(())
     if full:
         start = steps_of(run, sampling, tuple((n, i) for n, i in puts if n < full), full, until)
@@ -183,7 +184,9 @@ def growing(run: Run, sampling: Sampling, puts: Put, length: int, until: str) ->
 
 def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
     """Return the branch on the screen."""
-    branch = steps_of(run, sampling, tuple(sorted(tree.put(tree.branch).items())), tree.length, until)
+    branch = steps_of(
+        run, sampling, tuple(sorted(tree.put(tree.branch).items())), tree.length, until
+    )
     count = len(branch.steps)
     if branch.ended:
         chosen = min(tree.chosen(count), count - 1)

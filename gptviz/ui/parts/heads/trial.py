@@ -18,13 +18,16 @@ from gptviz.ui.parts.heads.waiting import EVERY_SECONDS, leave, take_up, wait_fo
 from gptviz.ui.sheet import Param, Scene, if_there, sideways
 from gptviz.ui.words import capital, prose
 
-Labels = Mapping[tuple[int, int], str]  # every head's role in general, by block and head; empty: not known
+# every head's role in general, by block and head; empty: not known
+Labels = Mapping[tuple[int, int], str]
 
-CLAIM: Param[str | None] = Param("claim", str, None, if_there)  # None: what the head does in general
+# None: what the head does in general
+CLAIM: Param[str | None] = Param("claim", str, None, if_there)
 _CLAIM_OF = "heads_claim_of"  # in the session: the head that the claim was chosen for
 _TRIED = "heads_tried"  # in the session: the claim that was put on trial last
 _ALL = "heads_all_trials"  # in the session: whether all labels are being tried
-_FAILED = "heads_failed_trial"  # in the session: why one of these trials failed, None where none did
+# in the session: why one of these trials failed, None where none did
+_FAILED = "heads_failed_trial"
 
 REASONS = {
     "enough": "the label holds",
@@ -70,7 +73,9 @@ def draw(
     elif general is None:
         st.markdown("A head's label in general is what is put on trial, and that is not known yet.")
     else:
-        st.markdown(f"*{ROLES[general].label}* claims nothing that can be tried. Choose a label to try it.")
+        st.markdown(
+            f"*{ROLES[general].label}* claims nothing that can be tried. Choose a label to try it."
+        )
     if trial is not None:
         with container:
             _explained(trial)
@@ -122,7 +127,9 @@ def _label(block: int, head: int, general: str | None) -> str | None:
     placeholder = "choose a label"
     if general in names:
         placeholder = f"{names[general]}, its own label"
-    chosen = CLAIM.choose("Tried as", names, st.selectbox, index=None, placeholder=placeholder, width=300)
+    chosen = CLAIM.choose(
+        "Tried as", names, st.selectbox, index=None, placeholder=placeholder, width=300
+    )
     if chosen is None and general in TESTABLE:
         return general
     return chosen
@@ -149,7 +156,9 @@ def _explained(trial: Trial) -> None:
     if trial.label == "first":
         test = ""
     if trial.label in ON_REPEATS:
-        test += " more on repeated passages than on others, and more so than heads without the label"
+        test += (
+            " more on repeated passages than on others, and more so than heads without the label"
+        )
     prose(
         f"Does the model need this head for what its label, *{ROLES[trial.label].label}*, says? It reads "
         f"{trial.passages} passages of books ({trial.tokens} predicted tokens each), after themselves "
@@ -177,12 +186,15 @@ def _table(trial: Trial) -> str:
     repeats = trial.label in ON_REPEATS
     rows = []
     for change, row in trial.own.iterrows():
-        cells = [_plus_minus(row, name) for name in ("repeated_rise", "unrepeated_rise", trial.missed_by)]
+        cells = [
+            _plus_minus(row, name) for name in ("repeated_rise", "unrepeated_rise", trial.missed_by)
+        ]
         others_mean = ""
         reason = ""
         if change in BASELINES:
             compared = trial.others(change)
-            compared = compared[~compared["same_label"]] if repeats else compared  # the verdict is by these
+            # the verdict is by these
+            compared = compared[~compared["same_label"]] if repeats else compared
             others_mean = "–"
             if len(compared):
                 others_mean = significant(compared[trial.missed_by].mean())
@@ -277,6 +289,8 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
     st.markdown(f"{len(tried)} of the {len(all_claims)} labels in general were tried: {counts}.")
     failed = st.session_state.get(_FAILED)
     if failed is not None:
-        st.warning(f"Not every label could be tried: {failed}. The button below tries the others again.")
+        st.warning(
+            f"Not every label could be tried: {failed}. The button below tries the others again."
+        )
     if len(tried) < len(all_claims):
         st.button(f"Put all {len(all_claims)} labels on trial", key="heads_try_all", on_click=begin)

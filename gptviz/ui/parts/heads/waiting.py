@@ -32,7 +32,8 @@ def wait_for(key: str, find: Callable[[], Job[R]], what: str, stopped: str) -> R
     if job.state == "failed":
         not_done(job, key, lambda: take_up(find()))
         return None
-    if job.state == "stopped" and job.task not in _left():  # by somebody else, who alone waited for it then
+    # by somebody else, who alone waited for it then
+    if job.state == "stopped" and job.task not in _left():
         job.start(visitor())
     goes_on = waited_for(job)
 
@@ -45,7 +46,9 @@ def wait_for(key: str, find: Callable[[], Job[R]], what: str, stopped: str) -> R
             if goes_on:
                 st.button("Stop", key=f"{key}_stop", on_click=lambda: leave(find()))
                 done, total = current.progress
-                st.progress(done / total if total else 0.0, said_of(current, f"{what}: {done} of {total}"))
+                st.progress(
+                    done / total if total else 0.0, said_of(current, f"{what}: {done} of {total}")
+                )
             else:
                 st.caption(stopped, width="content")
                 st.button("Go on", key=f"{key}_start", on_click=lambda: take_up(find()))

@@ -16,7 +16,8 @@ from gptviz.ui import runs, sheet
 from gptviz.ui.lens_cells import lens_cells
 from gptviz.ui.runs import per_run
 
-UNASKED = 2**36  # multiply-adds at the output head: GPT-2 124M's 25 rows at 64 tokens, a second or two
+# multiply-adds at the output head: GPT-2 124M's 25 rows at 64 tokens, a second or two
+UNASKED = 2**36
 LONGEST = 64  # positions of a part, where the vocabulary is small
 
 Part = tuple[int, int]  # positions from the first to before the second
@@ -47,7 +48,9 @@ def columns(run: Run, parts: tuple[Part, ...], numbers: Callable[..., Any], *arg
     pieces = [sheet.once(run, numbers, *part, *args) for part in parts]
     # (R, K of a part, ...) -> (R, K, ...)
     arrays = zip(*(vars(piece).values() for piece in pieces), strict=True)
-    return type(pieces[0])(*(np.concatenate(arrays_of_one_name, axis=1) for arrays_of_one_name in arrays))
+    return type(pieces[0])(
+        *(np.concatenate(arrays_of_one_name, axis=1) for arrays_of_one_name in arrays)
+    )
 
 
 @per_run

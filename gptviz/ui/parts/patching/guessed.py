@@ -35,9 +35,7 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
         phrases = [f"for the {called[site]} (**{fixed(r, 3)}**)" for site, r in rows]
         text += f" Guess and truth correlate best {phrases[-1]}, least {phrases[0]}."
     farthest = agreements.loc[agreements["worst"].idxmax()]
-    text += (
-        f" Farthest off is the {where(farthest)}: guessed {significant(farthest['estimate'])} logits, really "
-    )
+    text += f" Farthest off is the {where(farthest)}: guessed {significant(farthest['estimate'])} logits, really "
     prose(f"{text}{significant(farthest['change'])}.")
     points = table.loc[agreements["row"]].round(3).groupby(["change", "estimate"], sort=False)
     worst = {  # values often stand where outputs do

@@ -30,7 +30,8 @@ from gptviz.ui.words import as_code, show_id
 DENOISING = DIRECTIONS[0]
 OTHER: Param[str | None] = Param("other", str, None)
 WAY = Param("patch_way", str, DENOISING, if_there)
-MADE = Param("patch_made", bool, False)  # the other text is to be made from the prompt, however long it takes
+# the other text is to be made from the prompt, however long it takes
+MADE = Param("patch_made", bool, False)
 
 _BOX = "other_box"
 
@@ -124,18 +125,28 @@ def choose(scene: Scene) -> Other | None:
             note += f"changes of one token that were tried moves {whose} prediction most."
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_other"):
-        placeholder = "Other text: nearly the same, as many tokens, one word another. Enter takes it."
-        st.text_input(
-            "Other text", key=_BOX, placeholder=placeholder, label_visibility="collapsed", on_change=_typed
+        placeholder = (
+            "Other text: nearly the same, as many tokens, one word another. Enter takes it."
         )
-        hint = "From your prompt: of all changes of one token the one that moves the prediction most."
+        st.text_input(
+            "Other text",
+            key=_BOX,
+            placeholder=placeholder,
+            label_visibility="collapsed",
+            on_change=_typed,
+        )
+        hint = (
+            "From your prompt: of all changes of one token the one that moves the prediction most."
+        )
         button("Make one", "other_make", _choose, None, True, icon="auto_fix_high", help=hint)
     request = "Patching needs a second text: type one above, as many tokens, one word another; or have one "
     request += "made, which takes a while for a text of this length."
     if text is None:
         failure = "No other text was found that differs in one token and makes the model say something else."
         was_tried = MADE.value or not is_long
-        st.info(f"{failure} Type one above: as many tokens, one word another." if was_tried else request)
+        st.info(
+            f"{failure} Type one above: as many tokens, one word another." if was_tried else request
+        )
         return None
     reading = read(scene.lm, text, scene.special)
     if reading.refusal or not reading.ids:
@@ -144,7 +155,9 @@ def choose(scene: Scene) -> Other | None:
     other = Other(text, tuple(reading.ids))
     _rows(scene, other)
     if scene.run.ids == other.ids:
-        st.warning("The two texts are the same: a patch puts back what stood there, and changes nothing.")
+        st.warning(
+            "The two texts are the same: a patch puts back what stood there, and changes nothing."
+        )
     elif note:
         st.caption(note)
     return other
@@ -168,7 +181,9 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
     for gap in missing(shorter, longer)[:3]:
         place = "at the end"
         if gap.before < len(shorter):
-            place = f"before {as_code(show_id(scene.lm, shorter[gap.before]))} (position {gap.before})"
+            place = (
+                f"before {as_code(show_id(scene.lm, shorter[gap.before]))} (position {gap.before})"
+            )
         places.append(f"{as_code(show_id(scene.lm, longer[gap.position]))} {place}")
     count = len(longer) - len(shorter)
     if count == 1:
@@ -302,7 +317,9 @@ def turn(scene: Scene, other: Other) -> None:
     other_value = value_of(other.ids)
     prompt_value = value_of(scene.run.ids)
     numbered_edits = enumerate(map(changes.parsed, changes.written()))
-    patches = [(number, edit) for number, edit in numbered_edits if edit and edit.value == other_value]
+    patches = [
+        (number, edit) for number, edit in numbered_edits if edit and edit.value == other_value
+    ]
     for number, _ in reversed(patches):
         changes.remove(number)
     changes.add(*(replace(edit, value=prompt_value) for _, edit in patches))

@@ -26,12 +26,20 @@ PROBE = Param("training_probe", int, 1, if_there)
 HEAD: Param[str | None] = Param("training_head", str, None, if_there)
 QUERY: Param[int | None] = Param("training_query", int, None)
 TASK = Param("tr_task", str, USUAL.task, if_there)
-TASK_NAMES = {"repeats": "repeated random tokens", "chapter": "a chapter of Alice", "own": "your own text"}
+TASK_NAMES = {
+    "repeats": "repeated random tokens",
+    "chapter": "a chapter of Alice",
+    "own": "your own text",
+}
 
 # name in LiveConfig -> label, what can be chosen (or how far a step of the number goes), help
 FIELDS: dict[str, tuple[str, tuple[float, ...] | int, str]] = {
     "n_layers": ("Blocks", (1, 2, 3, 4), "How many blocks, one after the other."),
-    "n_heads": ("Heads", (1, 2, 4, 8), "How many heads in each block; they divide the width among them."),
+    "n_heads": (
+        "Heads",
+        (1, 2, 4, 8),
+        "How many heads in each block; they divide the width among them.",
+    ),
     "emb_dim": ("Width", (16, 32, 64, 128), "How many numbers stand for a token."),
     "context_length": ("Context", (16, 32, 64, 128), "How many tokens it reads at once."),
     "batch_size": ("Batch", (8, 16, 32, 64), "How many windows of text at each step."),
@@ -51,7 +59,11 @@ FIELDS: dict[str, tuple[str, tuple[float, ...] | int, str]] = {
         "How much each weight shrinks at each step, times the learning rate.",
     ),
     "steps": ("Steps", 100, "How often all numbers of the model are changed."),
-    "seed": ("Seed", 1, "The same seed gives the same first weights, the same batches, and the same curve."),
+    "seed": (
+        "Seed",
+        1,
+        "The same seed gives the same first weights, the same batches, and the same curve.",
+    ),
 }
 SWITCHED = ("LayerNorm", "Shortcuts", "Positions", "Attention", "Feed-forward")
 NUMBERS: dict[str, Param[Any]] = {
@@ -85,7 +97,9 @@ def form() -> None:
     prose(f"{TASKS[task].capitalize()}.")
     if task == "own":
         prompt.box()
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_sizes"):
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="small", key="training_sizes"
+    ):
         for name, (label, values, help) in FIELDS.items():
             if isinstance(values, int):
                 least, most = (int(limit) for limit in LIMITS[name])
@@ -93,12 +107,16 @@ def form() -> None:
                 NUMBERS[name].number(st.number_input, label, least, most, **options)
             else:
                 NUMBERS[name].choose(label, values, st.selectbox, width=130, help=help)
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="training_switches"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="medium", key="training_switches"
+    ):
         for switch, label in zip(SWITCH.values(), SWITCHED, strict=True):
             switch.widget(st.toggle, label)
         activation = ACTIVATION.choose("Between the matrices of a feed-forward", ACTIVATIONS)
     chosen = LiveConfig(
-        task=task, activation=activation, **{name: param.value for name, param in (NUMBERS | SWITCH).items()}
+        task=task,
+        activation=activation,
+        **{name: param.value for name, param in (NUMBERS | SWITCH).items()},
     )
     text = None
     if task == "own":
@@ -106,9 +124,7 @@ def form() -> None:
     size = vocabulary(chosen, text or "")
     tokens = chosen.steps * chosen.batch_size * chosen.context_length
     summary = f"**{chosen.parameters(size):,} parameters**: {counted(chosen.n_layers, 'block')} of "
-    summary += (
-        f"{counted(chosen.n_heads, 'head')}, {chosen.emb_dim} wide, a vocabulary of {size:,} characters. "
-    )
+    summary += f"{counted(chosen.n_heads, 'head')}, {chosen.emb_dim} wide, a vocabulary of {size:,} characters. "
     summary += f"{chosen.steps:,} steps of {chosen.batch_size} windows are {tokens:,} tokens."
     prose(summary, "parameter", "block", "head")
     button("Train it", "training_start", start, (chosen,), text, icon="play_arrow", primary=True)
@@ -132,7 +148,9 @@ def start(configs: tuple[LiveConfig, ...], text: str | None = None) -> None:
             for candidate in my_trainings()
             if candidate.config == config and candidate.run.origin is None
         ]
-        same = [candidate for candidate in mine if config.task != "own" and candidate.state in ALIVE]
+        same = [
+            candidate for candidate in mine if config.task != "own" and candidate.state in ALIVE
+        ]
         training = same[-1] if same else attempt(partial(start_training, config, text))
         if training is None:
             break

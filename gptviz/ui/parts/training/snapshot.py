@@ -65,7 +65,10 @@ def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: 
     head_grid(
         picture,
         side,
-        [[thumbnail(b, h) for h in range(seen.config.n_heads)] for b in range(seen.config.n_layers)],
+        [
+            [thumbnail(b, h) for h in range(seen.config.n_heads)]
+            for b in range(seen.config.n_layers)
+        ],
         chosen_head(seen, step),
         lambda block, head: HEAD.set(f"{block}.{head}"),
         key=f"training_grid_{number}",
@@ -75,7 +78,9 @@ def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: 
 
 def chosen_head(seen: Seen, step: int) -> tuple[int, int]:
     """The head that was clicked, if this run has it; else the best induction head of this step."""
-    heads = {f"{b}.{h}": (b, h) for b in range(seen.config.n_layers) for h in range(seen.config.n_heads)}
+    heads = {
+        f"{b}.{h}": (b, h) for b in range(seen.config.n_layers) for h in range(seen.config.n_heads)
+    }
     return heads.get(HEAD.value or "", seen.at(step).best_induction[1:])
 
 
@@ -88,7 +93,9 @@ def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
     looks = "The probe is ordinary text."
     if (period := probe.period) is not None:
         looks = f"The probe's passage has {period} tokens: an induction head draws a line "
-        looks += f"{period - 1} places left of the diagonal, a previous-token head one place left of it."
+        looks += (
+            f"{period - 1} places left of the diagonal, a previous-token head one place left of it."
+        )
     st.markdown(
         f"After step {step:,}: induction {fixed(measured.induction[block][head], 2)}, previous token "
         f"{fixed(measured.previous_token[block][head], 2)}. {looks}"
@@ -149,9 +156,13 @@ def fork(training: Training, seen: Seen, step: int) -> None:
     if step >= MOST_STEPS:
         st.markdown(f"A run has at most {MOST_STEPS:,} steps, all of them before this snapshot.")
         return
-    st.markdown(f"Go back to step {step:,}, switch a head off, and go on with the very same batches.")
+    st.markdown(
+        f"Go back to step {step:,}, switch a head off, and go on with the very same batches."
+    )
     induction = {
-        (b, h): score for b, row in enumerate(seen.at(step).induction) for h, score in enumerate(row)
+        (b, h): score
+        for b, row in enumerate(seen.at(step).induction)
+        for h, score in enumerate(row)
     }
     heads = [head for head in induction if head not in seen.config.off]
     best = max(heads, key=induction.__getitem__, default=None)
@@ -160,13 +171,24 @@ def fork(training: Training, seen: Seen, step: int) -> None:
     if wanted not in (None, *heads):
         wanted = best
     last_step = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"
+    ):
         offered: list[tuple[int, int] | None] = [None, *heads]
         options: Any = {"options": offered, "index": offered.index(wanted), "width": 330}
-        options["format_func"] = lambda pair: "none" if pair is None else f"block {pair[0]}, head {pair[1]}"
+        options["format_func"] = lambda pair: (
+            "none" if pair is None else f"block {pair[0]}, head {pair[1]}"
+        )
         head = placed(st.selectbox, "Switch off", _HEAD, wanted, **options)
-        limits: dict[str, Any] = {"min_value": step + 1, "max_value": MOST_STEPS, "step": 100, "width": 140}
-        last_step = placed(st.number_input, "Go on to step", _LAST, last_step, value=last_step, **limits)
+        limits: dict[str, Any] = {
+            "min_value": step + 1,
+            "max_value": MOST_STEPS,
+            "step": 100,
+            "width": 140,
+        }
+        last_step = placed(
+            st.number_input, "Go on to step", _LAST, last_step, value=last_step, **limits
+        )
         arguments = (training.number, step, () if head is None else (head,), int(last_step))
         button("Fork", "training_fork_go", fork_it, *arguments, icon="fork_right")
 
@@ -174,7 +196,9 @@ def fork(training: Training, seen: Seen, step: int) -> None:
 def fork_it(number: str, step: int, mute: Heads, steps: int) -> None:
     """Callback: start a run from this snapshot, and show it beside the run that it comes from."""
     training = find_training(number)
-    if training is not None and (forked := attempt(lambda: fork_training(training, step, mute, steps))):
+    if training is not None and (
+        forked := attempt(lambda: fork_training(training, step, mute, steps))
+    ):
         look_at(forked.number, number)
         say(None)
 
@@ -209,7 +233,9 @@ def take(training: Training, step: int) -> None:
     if opened:
         st.rerun()  # the model belongs to the whole page
     if st.session_state.get(_OPENED) == state.model().name:
-        st.success("All pages now show this model, and the probe is their prompt. The sidebar leads back.")
+        st.success(
+            "All pages now show this model, and the probe is their prompt. The sidebar leads back."
+        )
         for page in ("attention", "overview"):
             link(page, state.link())
 

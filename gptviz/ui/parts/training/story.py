@@ -58,7 +58,9 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
         if not seen.config.attention:
             return f"**There is no attention, and so no induction head.** {costs}"
         sentences = [f"**{start}** {costs}"]
-        sentences.append(f"The best induction score is {fixed(best, 2)} (block {block}, head {head}).")
+        sentences.append(
+            f"The best induction score is {fixed(best, 2)} (block {block}, head {head})."
+        )
         if over and seen.config.n_layers == 1:
             sentences.append("With one block no head can read what another head wrote.")
         return " ".join(sentences)
@@ -90,9 +92,13 @@ def characters(seen: Seen, task: Task) -> str:
     text = f"After step {last.step:,} a character that it never trained on costs "
     text += f"**{significant(last.validation, 3)} nats**; a blind guess costs {significant(task.ln_v, 3)}, "
     text += f"the bigram {significant(task.bigram, 3)}."
-    passed = list(takewhile(lambda measures: measures.validation < task.bigram, reversed(seen.measures)))
+    passed = list(
+        takewhile(lambda measures: measures.validation < task.bigram, reversed(seen.measures))
+    )
     if passed:
-        text += f" Since step {passed[-1].step:,} it costs less than with the bigram: the model knows "
+        text += (
+            f" Since step {passed[-1].step:,} it costs less than with the bigram: the model knows "
+        )
         text += "more than the last character."
     if last.validation > best.validation + 0.05:
         text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."

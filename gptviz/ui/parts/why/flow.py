@@ -46,7 +46,8 @@ def draw(scene: Scene) -> None:
         if way == CONTRIBUTIONS:
             options = {"step": 0.5, "format": "%.1f %%", "width": 320}
             threshold = (
-                THRESHOLD.number(st.slider, "Follow edges of more than … %", FROM, TO, **options) / 100
+                THRESHOLD.number(st.slider, "Follow edges of more than … %", FROM, TO, **options)
+                / 100
             )
             hint = "On, as in LLM Transparency Tool: each head's part is compared with the threshold by "
             hint += "itself, and what remains is scaled up to 100 %. Off: the heads are added up, nothing is "
@@ -61,9 +62,7 @@ def draw(scene: Scene) -> None:
         text += f"{Place(labels[selected], selected)} is its own"
         if selected:
             most = int(row[:selected].argmax())
-            text += (
-                f", and {percent(float(row[most]))}, the most of any other, from {Place(labels[most], most)}"
-            )
+            text += f", and {percent(float(row[most]))}, the most of any other, from {Place(labels[most], most)}"
         prose(f"{text}.", "residual stream")
     if way == CONTRIBUTIONS:
         graph = sheet.once(scene.run, contribution_graph, selected, threshold, scaled)
@@ -104,7 +103,9 @@ def draw(scene: Scene) -> None:
         few=slice(selected + 1),
     )
     if followed < 1:
-        st.caption(f"Each block follows {percent(followed)} of the whole or more; the rest is taken to stay.")
+        st.caption(
+            f"Each block follows {percent(followed)} of the whole or more; the rest is taken to stay."
+        )
     text = f"**What it assumes.** {ASSUMES[way]} This is what the stream is made of, not what of it speaks "
     text += "for a word."
     prose(text, "residual stream", "block", "head", "attention", "feed-forward")

@@ -30,11 +30,15 @@ def draw(scene: Scene, target: Target) -> None:
     result: Paths = sheet.once(scene.run, paths, *word)
     prose(" ".join(_ways(result.edges, labels, target)), "logit", "head", "block")
     options = {"step": 0.5, "format": "%.1f %%", "width": 420}
-    threshold = THRESHOLD.number(st.slider, "Draw edges from … % of the word on", FROM, TO, **options) / 100
+    threshold = (
+        THRESHOLD.number(st.slider, "Draw edges from … % of the word on", FROM, TO, **options) / 100
+    )
     above = result.above(threshold)
     edges_drawn = result.above(threshold, MOST)
     sideways("why_paths")
-    fig = paths_graph(edges_drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode)
+    fig = paths_graph(
+        edges_drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode
+    )
     alt = f"The {len(edges_drawn)} largest paths from tokens to {target.shown}"
     scene.chart(fig, key="why_paths", alt=alt, which=(f"from{threshold:g}",))
     if len(edges_drawn) == len(above):
@@ -56,7 +60,9 @@ def draw(scene: Scene, target: Target) -> None:
     text += "key, times what each part wrote of them. A feed-forward is not linear: no path goes on below it."
     prose(text, "LayerNorm", "query", "key", "attention weight")
     caption = "A row an edge: what writes at which position, and which head reads it there, by value (V), "
-    caption += "query (Q) or key (K). In logits. `parent` is the edge that the reading head itself makes."
+    caption += (
+        "query (Q) or key (K). In logits. `parent` is the edge that the reading head itself makes."
+    )
     sheet.numbers_of("why-paths", result.edges, caption, "every path that was found", missing="–")
     arguments: dict[str, Any] = dict(zip(("token", "against", "position"), word, strict=True))
     sheet.code_of(scene, [TransformerBlock.forward], paths, **arguments, key="in_code_paths")
@@ -82,7 +88,9 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
     steering = below[below["by"].isin(["Q", "K"]) & (below["part"] == "head")]
     if exact.empty:
         least = percent(LEAST)
-        sentences = [f"Nothing that a head read makes {least} of the word: no path goes through a head."]
+        sentences = [
+            f"Nothing that a head read makes {least} of the word: no path goes through a head."
+        ]
     else:
         row = largest(exact)
         readers = []
@@ -93,7 +101,9 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
         path = f"{writer(row)}, read by {' then by '.join(readers)}"
         comparison = towards(target.shown, target.against_shown)
         logits = significant(row["logits"])
-        sentences = [f"**The strongest path** to {comparison}, exactly: {path}: **{logits}** logits."]
+        sentences = [
+            f"**The strongest path** to {comparison}, exactly: {path}: **{logits}** logits."
+        ]
     if len(steering):
         row = largest(steering)
         direction = "less"
