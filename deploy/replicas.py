@@ -28,7 +28,9 @@ class Kept:
     """A process that is started again when it ends."""
 
     def __init__(self, name: str, command: list[str], **environment: str):
-        self.name, self._command, self._environment = name, command, os.environ | environment
+        self.name = name
+        self._command = command
+        self._environment = os.environ | environment
         self._start()
 
     def _start(self) -> None:

@@ -1,17 +1,10 @@
-"""The rules of plain code: one thought a statement, and docstrings that say what is there.
-
-What was written before these rules is counted in plain_old.txt, file by file. A file may only get
-better: `GPTVIZ_WRITE_SNAPSHOTS=1 pytest -n 0 tests/test_plain.py` writes the smaller counts.
-"""
+"""The rules of plain code: one thought a statement, and docstrings that say what is there."""
 
 import ast
-import os
 import re
-from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-OLD = Path(__file__).with_name("plain_old.txt")
 FOLDERS = ("gptviz", "pages", "tests", "benchmarks", "docs", "deploy")
 
 RIDDLE = re.compile(r"Return (who|what|where|why|how|whether|when)\b")
@@ -95,35 +88,13 @@ def sources() -> list[Path]:
     return sorted(found)
 
 
-def read_old() -> Counter[tuple[str, str]]:
-    """How often each file may still break each rule."""
-    allowed: Counter[tuple[str, str]] = Counter()
-    for line in OLD.read_text(encoding="utf-8").splitlines():
-        count, rule, name = line.split("\t")
-        allowed[name, rule] = int(count)
-    return allowed
-
-
-def test_code_is_plain_and_old_code_gets_plainer():
-    allowed = read_old()
-    counted: Counter[tuple[str, str]] = Counter()
-    too_many = []
+def test_code_is_plain():
+    folded = []
     for path in sources():
         name = path.relative_to(ROOT).as_posix()
-        broken = folded_thoughts(ast.parse(path.read_text(encoding="utf-8")))
-        in_file = Counter(rule for rule, _ in broken)
-        for rule, count in in_file.items():
-            counted[name, rule] = count
-            if count > allowed[name, rule]:
-                lines = [line for other, line in broken if other == rule]
-                too_many.append(
-                    f"{name}: {rule}, {count} for {allowed[name, rule]}, in lines {lines}"
-                )
-    assert not too_many
-    if os.environ.get("GPTVIZ_WRITE_SNAPSHOTS"):
-        rows = [f"{count}\t{rule}\t{name}\n" for (name, rule), count in sorted(counted.items())]
-        OLD.write_text("".join(rows), encoding="utf-8")
-    assert counted == read_old(), "code has become plainer: write the smaller counts (see above)"
+        for rule, line in folded_thoughts(ast.parse(path.read_text(encoding="utf-8"))):
+            folded.append(f"{name}:{line}: {rule}")
+    assert not folded
 
 
 def test_each_rule_sees_what_it_is_about():

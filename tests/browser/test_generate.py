@@ -90,7 +90,8 @@ def test_a_branch_is_another_way_and_a_link_has_both(open_page, mini):
     guest = open_page("generate", viewport=(420, 800), **link)
     assert written(guest) == branch and guest.get_by_test_id("branch-row").count() == 2
     text = guest.get_by_test_id("writing")
-    (above, below) = ("data-above", "data-below")
+    above = "data-above"
+    below = "data-below"
     press(guest.get_by_test_id("branch-row").first)
     assert written(guest) == trunk and chosen(guest) == 29
     assert text.get_attribute(above) == "" and text.get_attribute(below) is None

@@ -54,8 +54,8 @@ def mutate(data, chance):
     there = data[place : place + length]
     after = data[place + length :]
     flipped = bytes([there[0] ^ (1 << chance.randrange(8))]) + there[1:]
-    cut, *put = b"", b"", there * 2, bytes(length), chance.randbytes(length), flipped
-    return chance.choice([before + cut, *(before + one + after for one in put)])
+    put = [b"", there * 2, bytes(length), chance.randbytes(length), flipped]
+    return chance.choice([before, *(before + one + after for one in put)])
 
 
 def exponents(data, chance):
