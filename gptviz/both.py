@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from gptviz.digits import fixed, percent, significant
 from gptviz.text import as_html
@@ -68,16 +69,26 @@ class Both(Generic[T]):
 def alike(a: Any, b: Any) -> bool:
     """Whether two values have the same shape and are equal, numbers up to rounding.
 
-    Numbers are those of bool, int and float types, alone, in an array, or in a table all of whose columns are
-    numbers; two NaN are equal. All else is compared exactly: texts, and tables with a column of text, where a
-    NaN differs from another.
+    Numbers are those of bool, int and float types, alone, in an array or in a table's column; two NaN are
+    equal. All else is compared exactly, such as texts.
     """
+    if isinstance(a, pd.DataFrame) and isinstance(b, pd.DataFrame):
+        if a.shape != b.shape:
+            return False
+        return all(_alike_columns(a.iloc[:, i], b.iloc[:, i]) for i in range(a.shape[1]))
     a = np.asarray(a)
     b = np.asarray(b)
     numeric = {a.dtype.kind, b.dtype.kind} <= set("fiub")  # float, int, unsigned int, bool
     if a.shape != b.shape or not numeric:
         return np.array_equal(a, b)
     return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True))
+
+
+def _alike_columns(a: pd.Series, b: pd.Series) -> bool:
+    """Whether two columns of as many rows are equal; missing values are equal to each other."""
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in (a.dtype, b.dtype)):
+        return alike(a.to_numpy(), b.to_numpy())
+    return bool(a.reset_index(drop=True).equals(b.reset_index(drop=True)))
 
 
 def _written(value: Any, digits: str) -> str:

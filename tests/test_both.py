@@ -1,6 +1,7 @@
 """Both: a function is applied to each run, and a sentence has both numbers where they differ."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gptviz.both import Both, alike
@@ -35,6 +36,21 @@ def test_functions_are_mapped_over_both():
 )
 def test_rounding_is_no_change(now, was, moved):
     assert Both(now, was).moved == moved
+
+
+def test_a_table_with_texts_is_compared_column_by_column():
+    table = pd.DataFrame(
+        {"token": ["a", None], "loss": [1.0, np.nan], "rank": pd.array([1, None], dtype="Int64")}
+    )
+    assert alike(table, table.copy()) and alike(table, table.assign(loss=[1 + 1e-7, np.nan]))
+    for other in (
+        table.assign(loss=[1.1, np.nan]),
+        table.assign(token=["b", None]),
+        table.assign(rank=pd.array([1, 2], dtype="Int64")),
+        table[:1],
+        table[["token"]],
+    ):
+        assert not alike(table, other) and not alike(other, table)
 
 
 def test_alike_is_up_to_rounding():

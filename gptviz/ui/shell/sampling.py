@@ -18,7 +18,7 @@ SEED: Param[int | None] = Param("seed", int, None)
 SEEDS = LARGEST
 PARAMS = (TEMPERATURE, TOP_K, TOP_P, SEED)
 
-WRITTEN: Param[str | None] = Param("written", str, None)  # see `pages.generate.tree`
+WRITTEN: Param[str | None] = Param("written", str, None)  # see `ui/parts/generate/tree.py`
 
 
 def written(tokens: int, ids: Sequence[int]) -> str:
