@@ -1,7 +1,10 @@
-"""What runs in a worker: it maps the model's file, does the task, and says how far it is.
+"""What runs in a worker process: `begin` once, then `do` for each task.
 
-Workers are forked from a process that has imported this module and has done nothing else: a new one is there
-at once, and shares the libraries' memory with the others.
+A worker maps the file of a task's model, does the task, and writes how far it is into memory that it shares
+with the server. `gptviz.jobs.local.Processes` is the server's side: it starts workers and reads their progress.
+
+Workers are forked by multiprocessing's fork server, a process that has imported this module and has done
+nothing else. So a new worker has torch at once, and all workers share the libraries' memory.
 """
 
 import multiprocessing
@@ -18,21 +21,33 @@ from gptviz import LanguageModel
 from gptviz.engine import forward
 from gptviz.jobs.task import Task
 
-# below the server, whose pages somebody waits for; a third of its share where cores are short
+# Added to a worker's niceness, so that the server, whose pages somebody waits for, goes first. With 5 a worker
+# gets about a third of the server's share of a core that both want (Linux).
 NICE = 5
-MODELS = 2  # files that a worker keeps mapped: the bundled model's, and one more
+# The most models that a worker keeps open, each mapped from its file: the bundled one, and one more.
+MOST_MODELS = 2
 
-# A worker needs nothing of the server's __main__, which is the script of whichever visitor's run came last:
-# importing that, as multiprocessing does for pickles, would run a page.
-multiprocessing.spawn._fixup_main_from_path = multiprocessing.spawn._fixup_main_from_name = (
-    lambda _: None
-)  # type: ignore[attr-defined]
 
-_progress: Any = None  # (done, of) for every task that can be at work, shared with the server
+def _leave_main_alone(_: str) -> None:
+    """Do nothing, in place of importing the server's `__main__`."""
+
+
+# A fork server's worker, too, goes through the preparation of multiprocessing.spawn. That imports the server's
+# `__main__`, so that pickles find what is defined there. Under Streamlit it is the script of whichever visitor
+# ran last, and importing it would run a page. No task needs it: a task's function stands in a module.
+multiprocessing.spawn._fixup_main_from_path = _leave_main_alone  # type: ignore[attr-defined]
+multiprocessing.spawn._fixup_main_from_name = _leave_main_alone  # type: ignore[attr-defined]
+
+# The progress of all workers' tasks, an array that the server shares with them: done, of, done, of, ... with a
+# pair for each task that can be at work. The server sets a pair to 0, 1 before its task begins.
+_progress: Any = None
 
 
 def begin(progress: Any) -> None:
-    """A worker's first lines."""
+    """Prepare this worker; pebble calls it in each one before its first task.
+
+    `progress` is the shared array of pairs, see `_progress`.
+    """
     global _progress
     _progress = progress
     if hasattr(os, "nice"):
@@ -41,7 +56,12 @@ def begin(progress: Any) -> None:
 
 
 def do(task: Task, file: str, place: int, threads: int) -> Any:
-    """`task`, with the model of this file; what it says of its progress goes to this place."""
+    """Do `task` with the model that is pickled in `file`, and return its result.
+
+    Its progress goes into pair number `place` of the shared array. `threads` is the number of torch's threads
+    in a pass.
+    """
+    # for each task anew, since it changes: a task that is alone has all cores, any other one of them
     forward.threads_for_passes_only(threads)
 
     def progress(done: int, of: int) -> None:
@@ -51,14 +71,20 @@ def do(task: Task, file: str, place: int, threads: int) -> Any:
     return task.do(_model(file), progress)
 
 
-@lru_cache(MODELS)
+@lru_cache(MOST_MODELS)
 def _model(file: str) -> LanguageModel:
-    """A file that the server wrote: its weights stay in the system's memory, once for all workers."""
+    """Load a model from its file, mapped: the weights are in memory once for all workers.
+
+    `weights_only=False` builds any object, and so could run code of whoever wrote the file. That is the server
+    itself (`Files.ready` in `gptviz.jobs.local`), never a visitor.
+    """
     return torch.load(file, mmap=True, weights_only=False)
 
 
 def _end_with_the_server() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
+    """Wait until the server has ended, then end this worker in the middle of whatever it does."""
+    # the server, which asked for this worker; the fork server is its parent only to the system (os.getppid)
+    server = multiprocessing.parent_process()
+    if server is not None:
+        wait([server.sentinel])
         os._exit(1)

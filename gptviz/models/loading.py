@@ -331,5 +331,5 @@ def _untrained(config: GPTConfig, trains: bool, dtype: torch.dtype) -> GPTModel:
         torch.manual_seed(SEED)
         model = GPTModel(config)
     if trains:
-        init_weights(model, config.n_layers, SEED)
+        init_weights(model, SEED)
     return model.eval().to(dtype)

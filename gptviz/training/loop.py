@@ -115,7 +115,7 @@ class TrainingRun:
             torch.manual_seed(recipe.seed)
             model = make(config)
         if recipe.init == "gpt2":
-            init_weights(model, config.n_layers, recipe.seed)
+            init_weights(model, recipe.seed)
         if weights is not None:
             model.load_state_dict(weights)
         model.to(device)

@@ -42,7 +42,7 @@ def test_loading_does_not_wait_for_torchs_compiler():
 def test_matrices_have_gpt2s_spread_and_the_rest_changes_nothing():
     config = GPTConfig(2000, 128, 128, 4, 8, qkv_bias=True)
     model = GPTModel(config)  # LayerNorms are left as it makes them
-    init_weights(model, config.n_layers, seed=1)
+    init_weights(model, seed=1)
     for name, parameter in model.named_parameters():
         if parameter.dim() == 2:
             into_residual = "att.out_proj" in name or "ff.layers.2" in name

@@ -25,7 +25,7 @@ def test_tokens_has_the_special_words_and_every_words_id(run_page):
     assert longer[1] == "[BOS] 5 | Hello 2 | , 1 | brave 3 | world 4 | ! 0 | [EOS] 6"
     assert shorter[1] == "[BOS] 5 | Hello 2 | , 1 | world 4 | ! 0 | [EOS] 6 | [PAD] 7"
     at = run_page("tokens", text="one two " * 30)
-    assert "The first 12 words of your prompt." in prose(at)
+    assert "The first 12 words and punctuation marks of your prompt." in prose(at)
     longer, shorter = table(at, "words in a batch")
     assert longer[1].count("one") + longer[1].count("two") == 12 and "[UNK]" in shorter[1]
 

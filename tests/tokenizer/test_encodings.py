@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import tiktoken
@@ -224,6 +225,30 @@ def test_a_server_out_of_reach_is_a_sentence_and_the_next_try_starts_afresh(monk
         ):
             get_encoding("o200k_base")
     assert calls == ["o200k_base"] * 2
+
+
+class Refused(OSError):
+    """An error as requests raises it for a status of 400 or more."""
+
+    response = SimpleNamespace(status_code=404)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OSError("no route to host"), "its server could not be reached"),
+        (Refused("404 Client Error"), "its server answered with the status 404"),
+        (ValueError("Hash mismatch"), r"that failed \(ValueError\)"),
+        (PermissionError(13, "denied", "/cache"), r"that failed \(PermissionError\)"),
+    ],
+)
+def test_the_sentence_says_what_failed(monkeypatch, error, sentence):
+    def fail(name):
+        raise error
+
+    _own_download(monkeypatch, fail)
+    with pytest.raises(ConnectionError, match=rf"must be downloaded, and {sentence}\.$"):
+        download.download_encoding("o200k_base")
 
 
 def test_a_server_that_never_answers_is_left_behind_and_picked_up_later(monkeypatch):

@@ -17,7 +17,7 @@ import torch
 from ray.exceptions import RayError, RayTaskError, TaskCancelledError
 
 from gptviz import LanguageModel
-from gptviz.jobs.inside import MODELS
+from gptviz.jobs.inside import MOST_MODELS
 from gptviz.jobs.ray.cluster import join
 from gptviz.jobs.task import Task
 
@@ -56,7 +56,7 @@ def do(task: Task, model: list[Any], number: int, actor: Any) -> Any:
     return task.do(_model(*model), progress)
 
 
-@lru_cache(MODELS)
+@lru_cache(MOST_MODELS)
 def _model(stored: Any) -> LanguageModel:
     return ray.get(stored)
 
