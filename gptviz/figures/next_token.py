@@ -41,12 +41,12 @@ def loss_text(nats: float) -> tuple[str, str]:
     return fixed(nats, 4), significant(perplexity(nats), 4)
 
 
-def surprise_color(bits: float, most: float, mode: Mode) -> str:
-    """Paper for what was certain, orange for `most` bits or more."""
+def surprise_color(surprise: float, most: float, mode: Mode) -> str:
+    """Paper for what was certain, orange for a surprise of `most` or more, in the same unit."""
     colors = palette(mode)
     # not the deepest one: the token's own letters must stay readable on it
     _, orange = colors.signed[3]
-    return mixed(colors.paper, orange, bits / most)
+    return mixed(colors.paper, orange, surprise / most)
 
 
 def vocabulary_curve(

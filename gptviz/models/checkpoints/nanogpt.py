@@ -67,12 +67,11 @@ def read_config(path: Path, saved: dict[str, Any]) -> GPTConfig:
     """Our config from nanoGPT's `model_args` or build-nanogpt's `config`. Raises CheckpointError that names
     what is wrong in it.
     """
-    key = "config"
     if "model_args" in saved:
         key = "model_args"
-    if key == "model_args":
         arguments = saved[key]
     else:
+        key = "config"
         arguments = settings_of(saved[key])
     if not isinstance(arguments, dict):
         raise CheckpointError(f'{path}: "{key}" holds {type(arguments).__name__}, not a dict')

@@ -257,9 +257,7 @@ def _follow_model(scene: Scene) -> None:
         if raw is not None:
             param.set(_of_bytes(lm, raw))
             if param.value is None:
-                missing += [raw]
-            else:
-                missing += []
+                missing.append(raw)
     if missing:
         st.warning(not_in_vocabulary(missing, lm.name))
     chosen = [(param.name, param.value) for param in PARAMS if param.value is not None]

@@ -83,9 +83,7 @@ def draw(scene: Scene, written: Written) -> None:
         f"{as_code(tokens[best_before])} has {p(before, best_before)} before and "
         f"{p(after, best_before)} after"
     )
-    if best_before == best_after:
-        summary += ""
-    else:
+    if best_before != best_after:
         summary += f"; {as_code(tokens[best_after])} is first now, with {p(after, best_after)}"
     bits = results.map(
         lambda result: (

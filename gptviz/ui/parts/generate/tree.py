@@ -31,7 +31,7 @@ class Branch:
 class Tree:
     """Branches, the one on the screen, and the step of it that is looked at (None: the last one written).
 
-    `name` identifies the prompt that it grew from: it holds for no other. Made by `parse`, `EMPTY` and the
+    `name` identifies the prompt that it grew from: it holds for no other. Made by `parse` and the
     functions here, which keep it possible; `str` is the form that `parse` reads.
     """
 
