@@ -184,7 +184,7 @@ class Watch:
             self.faults.append(f"a request left the machine: {request.url}")
 
 
-# Pages leave what is further down for its reader (components/near): here it is as if somebody had been there.
+# Pages leave what is further down for its reader (components/lazy_section): here it is as if somebody had been there.
 ALL_IN_SIGHT = """(() => {
   const Own = IntersectionObserver;
   window.IntersectionObserver = class extends Own {
