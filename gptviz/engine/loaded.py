@@ -72,7 +72,7 @@ class Loaded:
         rows = {"model": self.name, **sizes, "parameters": f"{self.config.parameters:,}"}
         if self.activation_is_assumed:
             rows["activation"] = (
-                f"{self.config.activation}, assumed: the model's files do not say it"
+                f"{self.config.activation}, which is assumed: the model's files do not say it"
             )
         if self.edits:
             rows["edits"] = ", ".join(map(str, self.edits))

@@ -59,7 +59,7 @@ def resident(pid):
 APP = """
 import streamlit as st
 
-from gptviz.ui import serving
+from gptviz.server import serving
 
 serving.LEFT_SECONDS = 0.1
 app = st.App({script!r}, middleware=serving.MIDDLEWARE, routes=serving.ROUTES, lifespan=serving.lifespan)

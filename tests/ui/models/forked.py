@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gptviz.jobs import inside
 from gptviz.jobs.worker import NICE, Worker
 from gptviz.models import convert
 
@@ -20,7 +21,8 @@ class Forked:
 
     def __init__(self, command: Sequence[str], log: Path):
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([convert.__name__])
+        # a process has one fork server: the queue's workers come from it, too
+        context.set_forkserver_preload([inside.__name__, convert.__name__])
         self._process = context.Process(target=read, args=(command, log))
         self._process.start()
         self.pid = self._process.pid
