@@ -335,11 +335,9 @@ with right:
         st.markdown(
             "Nobody has searched yet: take heads away one by one, or click them in and out yourself."
         )
-    model_name = "the whole model"
+    levels = [(whole, "the whole model"), (whole - enough, ""), (whole + enough, "")]
     if unchanged is not None:
-        model_name = "the model, changed"
-    levels = [(whole, model_name), (whole - enough, ""), (whole + enough, "")]
-    if unchanged is not None:
+        levels[0] = (whole, "the model, changed")
         levels.append((unchanged, "the model, unchanged"))
     mine = over_sizes(pd.DataFrame({"size": [size], "value": [value]}))
     sheet.curves(

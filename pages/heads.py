@@ -53,11 +53,9 @@ table = runs.map(heads.role_table)
 mine = here.map(lambda found: found.roles[block][head])
 if general is None:
     labels = {}
-else:
-    labels = {(r.block, r.head): r.role for r in general.table.itertuples()}
-if general is None:
     usual = None
 else:
+    labels = {(r.block, r.head): r.role for r in general.table.itertuples()}
     usual = general.row(block, head)
 tried = heads.known_trials_of(plain, trial.claims(labels))  # nothing is worked out
 askable = HeadScores.of(scene.tokens).targets.rows

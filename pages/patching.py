@@ -298,11 +298,10 @@ def does(both: Both[float]) -> str:
             clause = f"brings back {share} of the answer"
         else:
             clause = f"moves it {share} further away"
+    elif effect < 0:
+        clause = f"is needed for {share} of the answer"
     else:
-        if effect < 0:
-            clause = f"is needed for {share} of the answer"
-        else:
-            clause = f"held {share} of it back"
+        clause = f"held {share} of it back"
     if short.moved:
         clause += f" (unchanged {short.was})"
     return clause

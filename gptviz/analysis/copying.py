@@ -103,7 +103,6 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, flo
                 outputs = chunk
             else:
                 outputs = unembedding[start : start + ROWS].double().cpu()
-            if not tied:
                 out += chunk.T @ outputs
             tokens += chunk.sum(dim=0)
             heads += outputs.sum(dim=0)

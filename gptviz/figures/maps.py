@@ -62,18 +62,11 @@ class Map:
         if self.cells.was is not None and shown == marks.DIFFERENCE:
             with np.errstate(invalid="ignore"):
                 z = np.where(same, 0.0, new - old)
+        elif shown == marks.UNCHANGED:
+            z = old
         else:
-            if shown == marks.UNCHANGED:
-                z = old
-            else:
-                z = new
-        finite = z[np.isfinite(z)]
-        if finite.size:
-            low = float(finite.min())
-            high = float(finite.max())
-        else:
-            low = 0.0
-            high = 0.0
+            z = new
+        low, high = _finite_range(z)
         if shown == marks.DIFFERENCE or self.scale == "log":  # as deep a blue as any
             high = max(-low, high) or 1.0  # where all that has moved is without end
             low = -high
@@ -226,17 +219,19 @@ def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[Drawn]:
     ]
 
 
+def _finite_range(values: Floats) -> tuple[float, float]:
+    """The smallest and the largest number that is neither NaN nor infinite; 0 and 0 if there is none."""
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        return 0.0, 0.0
+    return float(finite.min()), float(finite.max())
+
+
 def _axis(
     panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: float, length: float
 ) -> Drawn:
     """The colours of these numbers, and the bar that says which is which."""
-    finite = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
-    if finite.size:
-        low = float(finite.min())
-        high = float(finite.max())
-    else:
-        low = 0.0
-        high = 0.0
+    low, high = _finite_range(np.concatenate([z.ravel() for z in drawn]))
     differs = panel.cells.was is not None and shown == marks.DIFFERENCE
     under = over = ""
     if panel.ends is not None and not differs:

@@ -1,4 +1,4 @@
-"""The server's one queue of jobs, and what scripts ask of it."""
+"""The server's queue of maps, measurements and searches, and what scripts ask of it."""
 
 import atexit
 import os
@@ -42,7 +42,7 @@ def without_server() -> None:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def queue() -> Queue:
-    """The process's one queue; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
+    """The process's queue of maps and searches; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
     most_waiting = count(WAITING, MOST_WAITING)
     most_of_one = count(OF_ONE, MOST_OF_ONE)
     made = Queue(_backend(), cache_bytes(SETTING, DEFAULT_MEGABYTES), most_waiting, most_of_one)

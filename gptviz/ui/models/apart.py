@@ -59,7 +59,7 @@ class NotRead(CheckpointError):
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def queue() -> Queue:
-    """The process's one queue of files to be read. Of a visitor's files it reads one at a time."""
+    """The process's queue of files to be read. Of a visitor's files it reads one at a time."""
     return reading_queue(count(AT_ONCE, DEFAULTS[AT_ONCE]))
 
 
@@ -145,10 +145,14 @@ def converted(
     out = Path(tempfile.mkdtemp(prefix="read-", dir=budget().root.path))
     numbers = (limits.cpu_seconds, limits.memory_bytes, limits.seconds, limits.file_bytes)
     command = ["gptviz.models.convert", "--dtype", dtype, "--limits", *map(str, numbers)]
-    command += [] if n_heads is None else ["--n-heads", str(n_heads)]
-    command += [] if activation is None else ["--activation", activation]
-    command += [] if tokenizer is None else [f"--tokenizer={tokenizer}"]
-    command += ["--named"] * named
+    if n_heads is not None:
+        command += ["--n-heads", str(n_heads)]
+    if activation is not None:
+        command += ["--activation", activation]
+    if tokenizer is not None:
+        command.append(f"--tokenizer={tokenizer}")
+    if named:
+        command.append("--named")
     if drop_surplus:
         command.append("--drop-surplus")
     try:

@@ -65,9 +65,10 @@ class Frame:
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
         """The name and the words of a picture's file; `which` tells it from others ("block5")."""
-        return Saved(
-            stem(*name.split("_"), *which), title, (f"Model: {self.lm.name}",) * self.of_model
-        )
+        lines: tuple[str, ...] = ()
+        if self.of_model:
+            lines = (f"Model: {self.lm.name}",)
+        return Saved(stem(*name.split("_"), *which), title, lines)
 
     def chart(
         self,

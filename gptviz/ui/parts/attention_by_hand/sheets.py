@@ -233,10 +233,12 @@ def _pairs(
         score, *of_pair, later=later("scores"),
     )  # fmt: skip
     if plain:
+        source = f"scores{head}"
+        vectors = "vectors"
         line: list[Sheet | Sign] = [Sign("→", "dot products", later("scores")), scores]
     else:
-        line = []
-    if not plain:
+        source = f"scaled{head}"
+        vectors = "values"
         narrow = heads or len(words) > ROOM
         masked = ""
         if bool(hidden.any()):
@@ -250,11 +252,6 @@ def _pairs(
             line = [scores if later("scaled") else divided]
         else:
             line = [scores, Sign("→", root, later("scaled")), divided]
-    if plain:
-        source = f"scores{head}"
-    else:
-        source = f"scaled{head}"
-    vectors = "vectors" if plain else "values"
     to_weights = ""  # the words below an arrow; there is no room for them beside two heads
     to_context = ""
     if not heads:
