@@ -72,16 +72,15 @@ def alike(a: Any, b: Any) -> bool:
     Numbers are those of bool, int and float types, alone, in an array or in a table's column; two NaN are
     equal. All else is compared exactly, such as texts.
     """
-    if isinstance(a, pd.DataFrame) and isinstance(b, pd.DataFrame):
-        if a.shape != b.shape:
-            return False
+    left = np.asarray(a)
+    right = np.asarray(b)
+    if left.shape != right.shape:
+        return False
+    if {left.dtype.kind, right.dtype.kind} <= set("fiub"):  # float, int, unsigned int, bool
+        return bool(np.allclose(left, right, rtol=1e-5, atol=1e-6, equal_nan=True))
+    if isinstance(a, pd.DataFrame) and isinstance(b, pd.DataFrame):  # with a column of texts, say
         return all(_alike_columns(a.iloc[:, i], b.iloc[:, i]) for i in range(a.shape[1]))
-    a = np.asarray(a)
-    b = np.asarray(b)
-    numeric = {a.dtype.kind, b.dtype.kind} <= set("fiub")  # float, int, unsigned int, bool
-    if a.shape != b.shape or not numeric:
-        return np.array_equal(a, b)
-    return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True))
+    return np.array_equal(left, right)
 
 
 def _alike_columns(a: pd.Series, b: pd.Series) -> bool:
