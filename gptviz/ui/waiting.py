@@ -6,6 +6,8 @@ from gptviz.jobs import Job
 from gptviz.ui.words import duration
 
 LONG = 3.0  # seconds that are worth being said
+# seconds within which a script that was interrupted must ask again for what it waited for
+SOON = 10.0
 
 
 def said_of(job: Job[Any], said: str) -> str:

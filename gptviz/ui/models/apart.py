@@ -30,7 +30,7 @@ from gptviz.models.checkpoints.looks import bytes_of
 from gptviz.models.convert import ASSUMED, GROWTH, LONGEST_SENTENCE, SAID, Limits
 from gptviz.ui.models.budget import budget, session
 from gptviz.ui.settings import cache_bytes, count
-from gptviz.ui.waiting import said_of
+from gptviz.ui.waiting import SOON, said_of
 
 CPU = "GPTVIZ_READ_CPU_SECONDS"
 SECONDS = "GPTVIZ_READ_SECONDS"
@@ -45,8 +45,6 @@ MOST_WAITING = 14
 MOST_OF_ONE = 2
 TICK = 0.1  # seconds between two looks at whether it is over, or its visitor has left
 LOOK = 0.25  # seconds between two looks of a script that waits
-# seconds within which a script that was interrupted must ask again for what it waited for
-SOON = 10.0
 
 # bytes of what a converted model may have
 LARGEST = {SAID: 2**16, CONFIG: 2**16, VOCABULARY: 2**25}

@@ -14,14 +14,12 @@ from gptviz.ui import jobs, runs
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.slots import give_back
-from gptviz.ui.waiting import said_of
+from gptviz.ui.waiting import SOON, said_of
 from gptviz.ui.words import escaped
 
 T = TypeVar("T")
 
 TICK = 0.25  # seconds between two looks; a job that is quicker has no bar
-# seconds within which a script that was interrupted must ask again for what it waited for
-SOON = 10.0
 OVER = ("done", "failed")
 AT_ONCE = 8  # jobs of one list that stand in the queue
 UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
@@ -113,9 +111,11 @@ def several(
             continue
         drawn = drawn or _bar(place, key, stop)
         parts = [job.progress if job.active else (1, 1) for job in every]
-        done, of = (
-            parts[0] if len(given) == 1 else (int(sum(d / max(1, o) for d, o in parts)), len(given))
-        )
+        if len(given) == 1:
+            done, of = parts[0]
+        else:
+            done = int(sum(job_done / max(1, job_of) for job_done, job_of in parts))
+            of = len(given)
         first = next((job for job in active if job.state == "working"), active[0])
         # a click interrupts here
         drawn.progress(min(1.0, done / max(1, of)), said_of(first, says(done, of)))
