@@ -39,10 +39,12 @@ class TokenWindows(Dataset):
 
     def window(self, index: int) -> Tensor:
         """(max_length + 1,): the input and, one to the right, its targets."""
-        start = self.starts[index]
-        return torch.from_numpy(
-            self.token_ids[start : start + self.max_length + 1].astype(np.int64)
-        )
+        return self.windows(np.array([index]))[0]
+
+    def windows(self, indices: np.ndarray) -> Tensor:
+        """(n, max_length + 1): several windows at once."""
+        starts = indices * self.starts.step  # (n,)
+        return cut_windows(self.token_ids, starts, self.max_length)
 
 
 class Windows(Protocol):
@@ -50,9 +52,15 @@ class Windows(Protocol):
 
     def __len__(self) -> int: ...
 
-    def window(self, index: int) -> Tensor:
-        """(max_length + 1,): the input and, one to the right, its targets."""
+    def windows(self, indices: np.ndarray) -> Tensor:
+        """(n, max_length + 1): inputs and, one to the right, their targets."""
         ...
+
+
+def cut_windows(token_ids: Ids, starts: np.ndarray, max_length: int) -> Tensor:
+    """(n, max_length + 1): the ids from each start. A GPU asks for thousands of windows a second."""
+    positions = starts[:, None] + np.arange(max_length + 1)  # (n, max_length + 1)
+    return torch.from_numpy(token_ids[positions].astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -69,12 +77,9 @@ class PassageWindows:
     def __len__(self) -> int:
         return int(np.searchsorted(self.starts, len(self.token_ids) - self.max_length))
 
-    def window(self, index: int) -> Tensor:
-        """(max_length + 1,): the input and, one to the right, its targets."""
-        start = self.starts[index]
-        return torch.from_numpy(
-            self.token_ids[start : start + self.max_length + 1].astype(np.int64)
-        )
+    def windows(self, indices: np.ndarray) -> Tensor:
+        """(n, max_length + 1): several windows at once."""
+        return cut_windows(self.token_ids, self.starts[indices], self.max_length)
 
 
 @dataclass(frozen=True)
@@ -107,10 +112,9 @@ class Batches:
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of one step, (batch_size, max_length) each."""
         rng = np.random.default_rng((self.seed, step))
-        # (batch_size, max_length + 1)
-        windows = torch.stack(
-            [self._vary(self.dataset.window(i), rng) for i in self._indices(step)]
-        )
+        windows = self.dataset.windows(self._indices(step))  # (batch_size, max_length + 1)
+        if self.repeat_share:
+            windows = torch.stack([self._vary(window, rng) for window in windows])
         inputs = windows[:, :-1]
         if self.noise:
             inputs = self._disturb(inputs, rng)
@@ -127,11 +131,11 @@ class Batches:
         )
         return torch.where(replaced, replacements, inputs)
 
-    def _indices(self, step: int) -> list[int]:
+    def _indices(self, step: int) -> np.ndarray:
         steps_per_epoch = len(self.dataset) // self.batch_size
         epoch, within = divmod(step, steps_per_epoch)
         order = _epoch_order(len(self.dataset), self.seed, epoch)
-        return order[within * self.batch_size : (within + 1) * self.batch_size].tolist()
+        return order[within * self.batch_size : (within + 1) * self.batch_size]
 
     def _vary(self, window: Tensor, rng: np.random.Generator) -> Tensor:
         if rng.random() >= self.repeat_share:

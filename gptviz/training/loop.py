@@ -281,5 +281,5 @@ def validation_loss(
 def validation_windows(dataset: TokenWindows, batch_size: int, batches: int) -> torch.Tensor:
     """(batches, batch_size, T+1): the held-out windows that a run is validated on."""
     chosen = np.linspace(0, len(dataset) - 1, batches * batch_size).astype(int)
-    windows = torch.stack([dataset.window(i) for i in chosen])  # (batches * batch_size, T+1)
+    windows = dataset.windows(chosen)  # (batches * batch_size, T+1)
     return windows.view(batches, batch_size, -1)  # (batches, batch_size, T+1)

@@ -79,7 +79,7 @@ def test_passages_begin_at_the_beginning_of_a_window():
     passages = PassageWindows(ids, starts, 10)
     assert len(passages) == 5  # the last one leaves no ten tokens and a target
     for index in range(len(passages)):
-        window = passages.window(index)
+        [window] = passages.windows(np.array([index]))
         assert window.tolist() == list(range(starts[index], starts[index] + 11))
 
 
