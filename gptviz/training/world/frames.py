@@ -136,8 +136,49 @@ SMALL_WITHIN = set(
     "One Our People She Some That The Their There These They This Those Two We What When Where Whoever With "
     "Without You Your".split()
 )
+# ways to write the same, of which people use both
+WRITTEN_ALSO = (
+    ("It is ", "It's "),
+    ("it is ", "it's "),
+    ("do not ", "don't "),
+    ("does not ", "doesn't "),
+    ("did not ", "didn't "),
+    ("is not ", "isn't "),
+    ("are not ", "aren't "),
+    ("was not ", "wasn't "),
+    ("were not ", "weren't "),
+    ("cannot ", "can't "),
+    ("could not ", "couldn't "),
+    ("would not ", "wouldn't "),
+    ("has not ", "hasn't "),
+    ("have not ", "haven't "),
+    ("will not ", "won't "),
+    ("I am ", "I'm "),
+    ("we are ", "we're "),
+    ("We are ", "We're "),
+    ("they are ", "they're "),
+    ("They are ", "They're "),
+    ("you are ", "you're "),
+    ("You are ", "You're "),
+    ("that is ", "that's "),
+    ("That is ", "That's "),
+    ("there is ", "there's "),
+    ("There is ", "There's "),
+    ("What is ", "What's "),
+    ("let us ", "let's "),
+    ("Let us ", "Let's "),
+    ("Mother ", "Mum "),
+    ("Father ", "Dad "),
+    ("Grandmother ", "Grandma "),
+    ("Grandfather ", "Grandpa "),
+    ("colour", "color"),
+    ("favourite", "favorite"),
+    ("neighbour", "neighbor"),
+    ("grey", "gray"),
+)
 OPENED = 0.3  # of the statements
 SET = 0.25  # of the passages
+WRITTEN_OTHERWISE = 0.15  # of the passages, for each way of writing
 
 
 def framed(text: str, kind: str, settings: list[str], chance: random.Random) -> str:
@@ -149,6 +190,14 @@ def framed(text: str, kind: str, settings: list[str], chance: random.Random) -> 
     if settings and chance.random() < SET:
         before = chance.choices(settings, k=chance.choice((1, 1, 2)))
         text = " ".join([*before, text])
+    return text
+
+
+def written_otherwise(text: str, chance: random.Random) -> str:
+    """The text with some of its words written in the other way: "do not" becomes "don't"."""
+    for written, also in WRITTEN_ALSO:
+        if written in text and chance.random() < WRITTEN_OTHERWISE:
+            text = text.replace(written, also)
     return text
 
 

@@ -6,7 +6,15 @@ from itertools import islice
 
 import pytest
 
-from gptviz.training.world.frames import OF_FACTS, OPENINGS, framed, is_statement, small_within
+from gptviz.training.world.columns import COLUMNS
+from gptviz.training.world.frames import (
+    OF_FACTS,
+    OPENINGS,
+    framed,
+    is_statement,
+    small_within,
+    written_otherwise,
+)
 from gptviz.training.world.passages import OF_A_THOUSAND, TEXTS, passages, plain_sentences, wordings
 from gptviz.training.world.phrases import fill, parse, with_article
 from gptviz.training.world.tables import COUNTRIES, FEMALE, MALE
@@ -29,7 +37,27 @@ def test_every_wording_fills_and_leaves_no_sign(kind):
 
 def test_no_wording_is_written_twice():
     every = [wording for kind in wordings().values() for wording in kind]
-    assert len(set(every)) == len(every) > 12_000
+    assert len(set(every)) == len(every) > 36_000
+
+
+def test_an_article_is_right_whatever_fills_its_slot():
+    for kind, texts in wordings().items():
+        for wording in texts:
+            for article, column in re.findall(r"\b([Aa]n?) \{([a-z_]+)\d?\}", wording):
+                _, rows = COLUMNS[column]
+                right = {with_article(row[column]).split(" ")[0] for row in rows if row[column]}
+                assert right == {article.lower()}, f"{kind}: write {{a {column}}} in {wording!r}"
+
+
+def test_what_is_written_in_two_ways_is_written_in_both():
+    chance = random.Random(0)
+    made = {written_otherwise("It is cold and I do not go.", chance) for _ in range(300)}
+    assert made == {
+        "It is cold and I do not go.",
+        "It's cold and I do not go.",
+        "It is cold and I don't go.",
+        "It's cold and I don't go.",
+    }
 
 
 def test_the_same_seed_gives_the_same_passages_and_another_gives_others():
