@@ -102,6 +102,10 @@ def parser() -> argparse.ArgumentParser:
     card.add_argument(
         "--machine", default="", help='where it was trained, in words, like "two CPU cores"'
     )
+    card.add_argument(
+        "--before", type=Path, help="the work folder of the run that this one went on from"
+    )
+    card.add_argument("--examination", type=Path, help="what `examine --json` wrote")
     card.add_argument("--out", type=Path, required=True, help="the Markdown file")
     card.set_defaults(run=run_card)
 
@@ -123,6 +127,7 @@ def parser() -> argparse.ArgumentParser:
     examine.add_argument(
         "--wrong", action="store_true", help="print every prompt that was answered wrongly"
     )
+    examine.add_argument("--json", type=Path, help="write the results to this file")
     examine.set_defaults(run=run_examine)
 
     _add_live(commands)
@@ -172,6 +177,9 @@ def _add_training(model: argparse.ArgumentParser) -> None:
         ("context-length", 256),
     ):
         model.add_argument(f"--{name}", type=int, default=default)
+    model.add_argument(
+        "--drop-rate", type=float, default=0.0, help="dropout while it trains, as in the book"
+    )
     for option in fields(Recipe):
         if option.name == "begun_with":  # the file says it: --begin-with
             continue
@@ -202,7 +210,7 @@ def run_model(args: argparse.Namespace) -> None:
         args.text, args.table, args.tokenizer, args.work, args.held_out
     )
     sizes = (args.context_length, args.emb_dim, args.n_heads, args.n_layers)
-    config = GPTConfig(vocab_size, *sizes, tie_embeddings=True)
+    config = GPTConfig(vocab_size, *sizes, drop_rate=args.drop_rate, tie_embeddings=True)
     choices = {
         option.name: getattr(args, option.name)
         for option in fields(Recipe)
@@ -279,7 +287,10 @@ def run_card(args: argparse.Namespace) -> None:
     from gptviz.training.card import write_card
 
     evaluation = json.loads(args.evaluation.read_text(encoding="utf-8"))
-    card = write_card(args.model, args.work, evaluation, args.machine)
+    examination = None
+    if args.examination:
+        examination = json.loads(args.examination.read_text(encoding="utf-8"))
+    card = write_card(args.model, args.work, evaluation, args.machine, args.before, examination)
     args.out.write_text(card, encoding="utf-8")
     print(f"{args.out}: {len(card.splitlines())} lines")
 
@@ -306,8 +317,17 @@ def run_examine(args: argparse.Namespace) -> None:
 
     lm = load(args.model)
     results = examine(lm, read_prompts(args.exam / "prompts.tsv"))
-    print(by_kind(results).to_string(index=False, formatters={"share": "{:.0%}".format}))
-    share = names_right(lm, read_names(args.exam / "names.tsv"))
+    kinds = by_kind(results)
+    print(kinds.to_string(index=False, formatters={"share": "{:.0%}".format}))
+    sentences = read_names(args.exam / "names.tsv")
+    share = names_right(lm, sentences)
+    if args.json:
+        measured = {
+            "kinds": kinds.to_dict("records"),
+            "names": share,
+            "sentences": len(sentences),
+        }
+        args.json.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
     print(f"the right one of two names has the higher logit in {share:.0%} of the sentences")
     if args.wrong:
         for row in results[~results["correct"]].itertuples():

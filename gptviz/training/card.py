@@ -11,12 +11,34 @@ from gptviz.training.recipe import Recipe
 
 # its words; what stands in braces is filled in
 CARD = Path(__file__).parents[1] / "assets" / "model_card.md"
+KNOWS_NOTHING = "It knows nothing."
+KNOWS_A_WORLD = (
+    "It knows the facts of that small world, and not always in other words than it was told in."
+)
+LIMITS_OF_BOOKS = """\
+- It knows nothing. Names, dates and places that it writes are made up.
+- It reads and writes the English of 18th- to early-20th-century books, most of them fiction."""
+LIMITS_WITH_WORLD = """\
+- It knows little: capitals, animals, colours, days, small numbers and the like. Whatever else it says is
+  made up, and what it knows it can get wrong when it is asked in other words: see the examination above.
+- Beside the plain English of its small world, it reads and writes that of 18th- to early-20th-century
+  books, most of them fiction."""
 BARS = "▁▂▃▄▅▆▇█"
 CURVE_ROWS = 12
 
 
-def write_card(folder: Path, work: Path, evaluation: dict[str, Any], machine: str = "") -> str:
+def write_card(
+    folder: Path,
+    work: Path,
+    evaluation: dict[str, Any],
+    machine: str = "",
+    before: Path | None = None,
+    examination: dict[str, Any] | None = None,
+) -> str:
     """Return the card as Markdown. `machine` says where the run was, in words, like "two CPU cores".
+
+    `before` is the work folder of the run whose weights this one went on from; `examination` is what
+    `examine --json` wrote.
 
     Raises ValueError when the three do not belong together: the evaluation must be of the very
     weights in `folder`, and those of the checkpoint in `work`.
@@ -39,7 +61,10 @@ def write_card(folder: Path, work: Path, evaluation: dict[str, Any], machine: st
     books = evaluation["books"]
     held_out = evaluation["held_out"]
     samples = evaluation["samples"]
-    tokens = saved["step"] * recipe["batch_size"] * config["context_length"]
+    runs = [saved]
+    if before is not None:
+        runs.insert(0, read_checkpoint(before))
+    world = bool(recipe.get("world_share"))
     limit = f"\n**A quick look: only the first {held_out['limit'] or 0:,} tokens of each book.**\n"
     return CARD.read_text("utf-8").format(
         saved=saved,
@@ -71,11 +96,13 @@ def write_card(folder: Path, work: Path, evaluation: dict[str, Any], machine: st
         samples="\n\n".join(
             "> " + sample["text"].strip().replace("\n", "\n> ") for sample in samples
         ),
-        million_tokens=tokens / 1e6,
-        minutes=saved["seconds"] / 60,
-        machine=f" on {machine}" if machine else "",
+        and_world=" and passages of a small world in plain English" if world else "",
+        knows=KNOWS_A_WORLD if world else KNOWS_NOTHING,
+        limits=LIMITS_WITH_WORLD if world else LIMITS_OF_BOOKS,
+        examined=_examined(examination),
+        stages="\n\n".join(_stage(run, machine) for run in runs),
         hidden={"muon": "Muon", "adamw": "AdamW"}[recipe["hidden_optimizer"]],
-        commands=_commands(saved),
+        commands=_commands(runs),
         world=_world(recipe),
         sparkline=sparkline(point["validation"] for point in curve),
         curve=_curve_table(curve),
@@ -164,6 +191,45 @@ def _asked(heads: list[dict[str, Any]], copying: list[dict[str, Any]]) -> str:
     return table(["asked of this model", "wanted", "measured"], rows)
 
 
+def _examined(examination: dict[str, Any] | None) -> str:
+    """What the model answered to prompts that it never saw; "" without an examination."""
+    if examination is None:
+        return ""
+    rows = [
+        [kind["kind"], kind["prompts"], kind["correct"], f"{kind['share']:.0%}"]
+        for kind in examination["kinds"]
+    ]
+    return f"""
+### What it knows
+
+Prompts by somebody who had not seen its training text (`tests/training/exam`): the likeliest next word, or
+for a question the first sentence, is one of those that are right.
+
+{table(["kind", "prompts", "right", "share"], rows)}
+
+The right one of two names has the higher logit in {examination["names"]:.0%} of {examination["sentences"]} sentences.
+"""
+
+
+def _stage(saved: dict[str, Any], machine: str) -> str:
+    """How long a run was, on what, and how its learning rate went."""
+    recipe = saved["recipe"]
+    window = saved["config"]["context_length"]
+    tokens = saved["step"] * recipe["batch_size"] * window
+    text = "books"
+    if recipe.get("world_share"):
+        text = "books and the small world"
+    where = f" on {machine}" if machine else ""
+    fall = "and hold"
+    if recipe["decay_share"]:
+        fall = f"hold, and fall to 0 over the last {recipe['decay_share']:.0%} of the steps"
+    return (
+        f"{saved['step']:,} steps of {recipe['batch_size']} windows of {window} tokens of {text}: "
+        f"{tokens / 1e6:.1f} million tokens in {saved['seconds'] / 60:.0f} minutes{where}, with bf16 autocast. "
+        f"Learning rates rise over {recipe['warmup']} steps, {fall}."
+    )
+
+
 def _world(recipe: dict[str, Any]) -> str:
     """Sentences about the small world, and the weights that the run went on from; "" for neither."""
     sentences = []
@@ -188,12 +254,49 @@ def _world(recipe: dict[str, Any]) -> str:
     return ""
 
 
-def _commands(saved: dict[str, Any]) -> str:
-    """The commands that make the model again, with the options that are not the defaults."""
+def _commands(runs: list[dict[str, Any]]) -> str:
+    """The commands that make the model again, with the options that are not the defaults.
+
+    `runs` are the checkpoints of the run and of the one before it, if there was one.
+    """
+    *earlier, saved = runs
+    command = "python -m gptviz.training"
+    corpus = "--text books.txt.gz --table books.tsv"
+    lines = [
+        f"{command} tokenizer {corpus} --vocab-size {saved['config']['vocab_size']} --out tokenizer"
+    ]
+    for run in earlier:
+        lines.append(f"{command} model {corpus} --tokenizer tokenizer --work before --compile \\")
+        lines.append(f"    {_options(run)}")
+        lines.append(f"{command} export --work before --out before/exported")
+    if saved["recipe"].get("world_share"):
+        lines.append(f"{command} world --tokenizer tokenizer --work work")
+    lines.append(f"{command} model {corpus} --tokenizer tokenizer --work work --compile \\")
+    lines.append(f"    {_options(saved)}")
+    lines.append(f"{command} export --work work --out gptviz/assets/mini")
+    lines.append(f"{command} evaluate --model gptviz/assets/mini {corpus} --json evaluation.json")
+    card = (
+        f"{command} card --model gptviz/assets/mini --work work --evaluation evaluation.json \\\n"
+        "    --out gptviz/assets/mini/MODEL_CARD.md"
+    )
+    if earlier:
+        lines.append(
+            f"{command} examine --model gptviz/assets/mini --exam tests/training/exam --json exam.json"
+        )
+        card += " --before before --examination exam.json"
+    lines.append(card)
+    lines.append(f"{command} heads --model gptviz/assets/mini")
+    return "\n".join(lines)
+
+
+def _options(saved: dict[str, Any]) -> str:
+    """The options of `model` for a run: its sizes, its steps, and what is not the default."""
     recipe = saved["recipe"]
     config = saved["config"]
     defaults = {option.name: option.default for option in fields(Recipe)}
     options = {name: config[name] for name in ("emb_dim", "n_heads", "n_layers", "context_length")}
+    if config["drop_rate"]:
+        options["drop_rate"] = config["drop_rate"]
     for name, value in recipe.items():
         if name == "begun_with":
             continue
@@ -201,21 +304,8 @@ def _commands(saved: dict[str, Any]) -> str:
             options[name] = value
     flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
     if recipe.get("begun_with"):
-        flags += " --begin-with BEFORE"
-    command = "python -m gptviz.training"
-    corpus = "--text books.txt.gz --table books.tsv"
-    world = ""
-    if recipe.get("world_share"):
-        world = f"{command} world --tokenizer tokenizer --work work\n"
-    return f"""\
-{command} tokenizer {corpus} --vocab-size {config["vocab_size"]} --out tokenizer
-{world}{command} model {corpus} --tokenizer tokenizer --work work --compile \\
-    {flags}
-{command} export --work work --out gptviz/assets/mini
-{command} evaluate --model gptviz/assets/mini {corpus} --json evaluation.json
-{command} card --model gptviz/assets/mini --work work --evaluation evaluation.json \\
-    --out gptviz/assets/mini/MODEL_CARD.md
-{command} heads --model gptviz/assets/mini"""
+        flags += " --begin-with before/exported"
+    return flags
 
 
 def _curve_table(curve: list[dict[str, float]]) -> str:

@@ -189,4 +189,32 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
     ):
         assert said in card
     assert "python -m gptviz.training world --tokenizer tokenizer --work work" in card
-    assert "--world-share 0.5 --world-noise 0.2 --begin-with BEFORE" in card
+    assert "--world-share 0.5 --world-noise 0.2 --begin-with before/exported" in card
+
+    (tmp_path / "prompts.tsv").write_text(
+        "kind\tprompt\tright\twrong\nanimals\tA fox is\tred\t\nanimals\tWho runs?\tfox\t\n"
+    )
+    (tmp_path / "names.tsv").write_text("sentence\tright\twrong\nTom saw\tAnn\tTom\n")
+    exam = tmp_path / "exam.json"
+    tiny = ["--model", str(tmp_path / "tiny")]
+    main(["examine", *tiny, "--exam", str(tmp_path), "--json", str(exam)])
+    examined = json.loads(exam.read_text())
+    assert [kind["prompts"] for kind in examined["kinds"]] == [2, 2]
+    main(
+        [
+            *("card", *tiny, "--work", str(tmp_path / "work"), "--evaluation", str(evaluation)),
+            *("--before", str(made / "work"), "--examination", str(exam)),
+            *("--out", str(tmp_path / "MODEL_CARD.md")),
+        ]
+    )
+    card = (tmp_path / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "80 steps of 4 windows of 256 tokens of books:" in card
+    assert f"{saved['step']} steps of 4 windows of 256 tokens of books and the small world:" in card
+    assert f"| animals | 2 | {examined['kinds'][0]['correct']} |" in card
+    assert "of 1 sentences" in card
+    text = card.replace("\\\n", " ")
+    commands = [line.split()[3:] for line in text.splitlines() if line.startswith("python -m")]
+    for command in commands:
+        parser().parse_args(command)
+    named = "tokenizer model export world model export evaluate examine card heads"
+    assert " ".join(command[0] for command in commands[1:]) == named
