@@ -18,6 +18,8 @@ from gptviz.ui.components.machine import machine as draw
 from gptviz.ui.shell import navigation, picture, state
 from gptviz.ui.teach import guide
 
+SAID = "overview_said"  # in the session: why no word was written, and the text that this is said of
+
 
 def reads(lm: LanguageModel, count: int) -> tuple[Sites, tuple[Reduction, ...]]:
     """The sites and reductions that the page needs, for the place in hand and where *Play* leads.
@@ -42,7 +44,7 @@ named = state.TOKEN.value is not None or "token" in st.query_params
 if chosen.kind == "cell" and chosen.query >= 0 and not named:
     state.TOKEN.set(chosen.query)  # the link of a cell names its query
 frame = sheet.start_page("Overview", choices=[picture.AT])
-prompt = sheet.read_text(frame)
+prompt = sheet.read_text(frame, room_beside=True)
 sites, lengths = reads(frame.lm, len(prompt.tokens))
 scene = sheet.trace(prompt, keep=sites, reduce=lengths)
 
@@ -71,6 +73,19 @@ def go(at: str) -> None:
             st.session_state[name] = chosen[name]
 
 
+def write_next() -> None:
+    """Callback: the run's likeliest token at the end of the text; or a sentence why that cannot be."""
+    refusal = scene.write_next()
+    st.session_state[SAID] = (refusal, state.TEXT.value)
+
+
+with prompt.beside or st.container():
+    told = "Write the model's guess at the end of the text, and see it guess again."
+    sheet.button("Next word", "next_word", write_next, icon="play_arrow", help=told)
+refusal, of_text = st.session_state.get(SAID, (None, None))
+if of_text != state.TEXT.value:
+    refusal = None
+
 more = None
 if about is not None:
     page, page_choices = about
@@ -90,6 +105,8 @@ if opened is not None and about is not None:
     for name, value in page_choices.items():
         st.session_state[name] = value
     st.switch_page(navigation.page_target(opened), query_params=state.link())
+if refusal:
+    st.caption(refusal)
 guide.offers()
 sheet.example_row()
 if config.n_layers == 1:

@@ -5,6 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from gptviz.tokenizer import END_OF_TEXT
+from gptviz.ui.shell import scene
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.prompt import EXAMPLES
 from gptviz.ui.shell.state import DEFAULT_TEXT
@@ -62,6 +64,38 @@ def test_the_first_token_of_a_changed_model_reads_no_other(run_page):
 def test_a_block_whose_attention_is_off_brings_the_token_nothing(run_page):
     found = given(run_page("overview", text="one two", edits="attn_out.*=zero"), "machine")["level"]
     assert found["reads"] == [] and "was" in json.dumps(found)
+
+
+def test_next_word_writes_the_likeliest_token_of_the_run_and_keeps_all_else(run_page, mini):
+    changed = "z.0.2=zero"
+    at = run_page("overview", text="Once upon a time", token=1, at="block.2", edits=changed)
+    lm = mini.edited(changed)
+    text = "Once upon a time"
+    for _ in range(2):
+        at.button(key="next_word").click().run()
+        text += lm.decode([int(lm.trace(text).logits(-1).argmax())])
+        assert prompt_of(at) == at.query_params["text"] == text
+    found = given(at, "machine")
+    assert found["position"] == len(found["tokens"]) - 1 == len(lm.encode(text)) - 1
+    assert (found["at"], at.query_params["edits"]) == ("block.2", changed)
+    full = run_page("overview", text="word " * 300)
+    full.button(key="next_word").click().run()
+    assert prompt_of(full) == "word " * 300
+    assert any("reads at most 256 tokens" in one.value for one in full.caption)
+    assert not keys(run_page("overview", text=""), "next_word")
+
+
+def test_where_the_text_would_end_next_word_says_so_and_writes_nothing(run_page, mini, monkeypatch):
+    (end,) = mini.encode(END_OF_TEXT, special_tokens=True)
+    best = {"shown": END_OF_TEXT, "id": end, "probability": 0.5}
+    monkeypatch.setattr(scene, "most_probable", lambda run: best)
+    at = run_page("overview", text="The end.")
+    at.button(key="next_word").click().run()
+    said = "The model would end the text here"
+    assert prompt_of(at) == "The end."
+    assert any(said in one.value for one in at.caption)
+    at.button(key="example_1").click().run()
+    assert not any(said in one.value for one in at.caption)
 
 
 def test_another_token_is_followed_in_the_same_cell_row_and_no_place_is_refused(run_page):

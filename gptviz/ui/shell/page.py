@@ -191,13 +191,21 @@ def _model(given: Trace | None) -> InUse:
 # ---- the second step: the prompt, its tokens, and what is changed in the model ----
 
 
-def read_text(frame: Frame) -> Prompt:
+def read_text(frame: Frame, room_beside: bool = False) -> Prompt:
     """Draw the prompt and read it, with the changes that are made in the model.
 
     Ends the page with a sentence where the model can read nothing. While somebody presents, the box of a page
-    about a text is behind a button above the page.
+    about a text is behind a button above the page. With `room_beside` there is a place beside the box.
     """
-    if not (state.PRESENT.value and frame.reads_text):
+    has_box = not (state.PRESENT.value and frame.reads_text)
+    beside = None
+    if room_beside:
+        row = st.container(key="gv_text", horizontal=True, vertical_alignment="bottom", gap="small")
+        with row:
+            if has_box:
+                prompt_box.box()
+            beside = st.container(key="gv_beside", width="content")
+    elif has_box:
         prompt_box.box()
     place = st.container(key="gv_chips")
     changes_place = st.container(key="gv_changes")
@@ -245,6 +253,7 @@ def read_text(frame: Frame) -> Prompt:
         place=place,
         changes=listed,
         changes_place=changes_place,
+        beside=beside,
     )
 
 

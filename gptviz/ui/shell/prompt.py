@@ -115,6 +115,11 @@ def _has_special(lm: LanguageModel) -> bool:
     return len(ids) == 1 and ids[0] < lm.config.vocab_size
 
 
+def ends_the_text(lm: LanguageModel, token_id: int) -> bool:
+    """True if the token is the special one for the end of a text."""
+    return _has_special(lm) and lm.encode(END_OF_TEXT, special_tokens=True) == [token_id]
+
+
 def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
     """Extend the prompt by a token and select the last one. A sentence if that cannot be done."""
     if len(tokens) >= lm.config.context_length:

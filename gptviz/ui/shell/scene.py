@@ -18,7 +18,7 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode, Palette, palette
-from gptviz.tokenizer import show_token
+from gptviz.tokenizer import END_OF_TEXT, show_token
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chart import chart
@@ -100,7 +100,7 @@ class Prompt(Frame):
 
     `run` is the pass that the page shows, with these changes; `other` is then the model as it is, to compare
     with, and None where nothing is changed. The tokens are drawn at `place`, what the changes did at
-    `changes_place`.
+    `changes_place`, what a page asked room for beside the box at `beside`.
     """
 
     run: Run
@@ -113,6 +113,7 @@ class Prompt(Frame):
     place: DeltaGenerator
     changes: tuple[Change, ...]
     changes_place: DeltaGenerator
+    beside: DeltaGenerator | None
 
     @property
     def lm(self) -> LanguageModel:
@@ -209,6 +210,13 @@ class Scene(Prompt):
         refusal = prompt.append(self.lm, list(self.tokens), token_id)
         if refusal:
             st.toast(refusal)
+
+    def write_next(self) -> str | None:
+        """Extend the prompt by the run's most probable token; for callbacks. A sentence if that cannot be."""
+        token_id = most_probable(self.run)["id"]
+        if prompt.ends_the_text(self.lm, token_id):
+            return f"The model would end the text here: its guess is `{END_OF_TEXT}`."
+        return prompt.append(self.lm, list(self.tokens), token_id)
 
     def strip(
         self,
