@@ -1,6 +1,7 @@
 """The whole machine on this text, as one picture to fall into: down to a single number, and back."""
 
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -29,9 +30,9 @@ def reads(lm: LanguageModel, count: int) -> tuple[Sites, tuple[Reduction, ...]]:
     places = [(at, 0) for at in way]
     sites = machine.reading(lm)
     lengths = machine.LENGTHS
-    if picture.AT.value:
-        places.append((picture.AT.value, count - 1))
-        sites = sites_of(machine.level, lm, picture.AT.value)
+    if chosen.at:
+        places.append((chosen.at, count - 1))
+        sites = sites_of(machine.level, lm, chosen.at)
         lengths = ()
     return (*sites, *(site for place in places for site in sites_of(resolve, lm, *place))), lengths
 
@@ -66,7 +67,10 @@ about = picture.page_about(here)
 
 def go(at: str) -> None:
     """Callback: to another place, whose block, head and token every page then shows."""
-    picture.AT.set(parse(at).at)
+    if at == picture.GUESS:
+        picture.AT.set(None)
+    else:
+        picture.AT.set(parse(at).at or picture.WHOLE)
     _, chosen = picture.page_about(parse(at)) or ("", {})
     for name in ("block", "head", "token"):
         if chosen.get(name, -1) >= 0:
@@ -77,6 +81,19 @@ def write_next() -> None:
     """Callback: the run's likeliest token at the end of the text; or a sentence why that cannot be."""
     refusal = scene.write_next()
     st.session_state[SAID] = (refusal, state.TEXT.value)
+
+
+def guess_of(level: Both[machine.Level]) -> list[Any]:
+    """What comes next, in a sentence of at most 14 words: texts, and tokens as code."""
+    best = level.now["next"][0]
+    chance = level.map(lambda one: float(one["next"][0]["value"]))
+    return [
+        "After ",
+        {"code": scene.label},
+        " the model's guess is ",
+        {"code": best["shown"]},
+        f": it gives it {chance:%}.",
+    ]
 
 
 with prompt.beside or st.container():
@@ -100,7 +117,10 @@ saved = scene.saved(
 )
 where = (path, scene.labels, position, beside)
 table = tables.joined(both.map(machine.table))
-opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved)
+guess = None
+if not picture.AT.value:
+    guess = guess_of(both)
+opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved, guess)
 if opened is not None and about is not None:
     for name, value in page_choices.items():
         st.session_state[name] = value

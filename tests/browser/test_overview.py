@@ -89,7 +89,7 @@ def test_by_keyboard_wheel_and_two_fingers(open_page):
 
 
 def test_play_goes_the_way_of_one_token_and_shows_nothing_before_it_is_made(open_page):
-    page = open_page()
+    page = open_page(at="machine")
     arrived(page, "")
     page.get_by_test_id("play-play").click()
     page.get_by_test_id("play-pause").click()
@@ -107,6 +107,50 @@ def test_play_goes_the_way_of_one_token_and_shows_nothing_before_it_is_made(open
     assert page.locator("[data-testid=place-door].bar").count() == 10
     page.get_by_test_id("play-end").click()
     page.get_by_test_id("play-play").wait_for()
+
+
+def heights(page):
+    """Where the line of controls and the picture stand, and how high that is."""
+    line = page.get_by_test_id("beats").bounding_box()
+    stage = page.locator(".stage").bounding_box()
+    return [round(line["y"]), round(stage["y"]), round(stage["height"])]
+
+
+def test_a_guess_is_played_once_by_itself_and_nothing_moves_but_the_picture(open_page, mini):
+    page = open_page()
+    beats = page.get_by_test_id("beats")
+    still = page.locator(by("beats", how="rest", played=0))
+    still.wait_for()  # without movement it is at its end
+    assert page.locator("[data-beat=thread]").count() <= 3
+    before = heights(page)
+    assert before[2] == 420
+    page.emulate_media(reduced_motion="no-preference")
+    page.get_by_role("button", name="Next word").click()
+    page.locator(by("beats", how="playing", played=1)).wait_for()
+    assert heights(page) == before
+    page.locator(by("beats", how="rest", played=1)).wait_for()
+    winner = int(mini.trace(f"{DEFAULT_TEXT} mill").logits(-1).argmax())
+    shown = mini.decode([winner]).replace(" ", "·")
+    assert page.locator("[data-beat=winner]").text_content() == shown
+    chip = page.get_by_test_id("chip").nth(3)
+    chip.click()  # a rerun of the same text
+    page.locator(by("chip", position=3) + "[aria-pressed=true]").wait_for()
+    settled(page)
+    assert beats.get_attribute("data-played") == "1" and heights(page) == before
+    page.locator(by("beat", beat=1)).click()
+    page.locator(by("beats", how="paused", beat=1)).wait_for()
+    # on, and at once no further: nothing of time is lost
+    page.get_by_test_id("beats-how").evaluate("(how) => { how.click(); how.click(); }")
+    page.locator(by("beats", how="paused", beat=1)).wait_for()
+    assert heights(page) == before
+    page.get_by_test_id("look-inside").click()
+    page.get_by_test_id("play-play").wait_for()
+    settled(page)
+    assert address(page)["at"] == "machine"
+    page.get_by_test_id("play-guess").click()
+    page.locator(by("beats", how="rest")).wait_for()
+    settled(page)
+    assert "at" not in address(page) or not address(page)["at"]
 
 
 def test_on_a_phone_without_movement_and_with_it(open_page):

@@ -66,6 +66,18 @@ def test_a_block_whose_attention_is_off_brings_the_token_nothing(run_page):
     assert found["reads"] == [] and "was" in json.dumps(found)
 
 
+def test_without_a_place_a_guess_is_shown_and_with_one_the_machine_is_open(run_page, mini):
+    found = given(run_page("overview"), "machine")
+    sentence = "".join(found["guess"])
+    assert len(sentence.split()) <= 14 and "·mill" in found["guess"]
+    best = mini.trace(DEFAULT_TEXT).next_tokens(k=1)["probability"][0]
+    assert f"{best:.0%}".replace("%", " %") in sentence.replace("\u202f", " ").replace("\xa0", " ")
+    for at in ("machine", "block.2"):
+        inside = given(run_page("overview", at=at), "machine")
+        assert "guess" not in inside
+        assert inside["kind"] == at.split(".")[0]
+
+
 def test_next_word_writes_the_likeliest_token_of_the_run_and_keeps_all_else(run_page, mini):
     changed = "z.0.2=zero"
     at = run_page("overview", text="Once upon a time", token=1, at="block.2", edits=changed)

@@ -8,7 +8,10 @@ from gptviz.analysis.places import Place
 from gptviz.ui.shell import state
 from gptviz.ui.shell.params import Param
 
-AT = Param("at", str, "")  # "block.4.head.3": see gptviz.analysis.places
+# "block.4.head.3": see gptviz.analysis.places; without one the first page shows a guess being made
+AT = Param("at", str, "")
+WHOLE = "machine"  # the machine as a whole, which places call ""
+GUESS = "guess"  # how the picture asks for the way back from there
 
 # kind of place -> the page about it
 _PAGES = {

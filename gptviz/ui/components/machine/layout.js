@@ -62,11 +62,16 @@ function columns(count, room, here) {
   return out;
 }
 
-function machine({ level, tokens, position, made = Infinity, block = 0 }, width, em, tall) {
+// With `guess` as the beats show it (beats.js): three threads at most, the row of the word that comes next, and `beat` on
+// what moves: its name, and what it moves by (`dx`, `dy`) or its share of the way (`from`, `to`).
+const GUESS_HEIGHT = 420;
+
+function machine({ level, tokens, position, made = Infinity, block = 0, guess = false }, width, em, tall) {
   const d = drawing(em), rows = level.rows, count = rows.length, blocks = level.writes.of.length / count / 2;
   const narrow = width < 34 * em;
   const label = Math.min(8 * em, 0.17 * width), bars = narrow ? 0.24 * width : Math.min(13 * em, 0.2 * width);
-  const top = 2.3 * em, row = Math.max(0.8 * em, Math.min(1.45 * em, (tall - top - 1.6 * em) / count)), bottom = top + count * row;
+  const top = 2.3 * em, more = guess && rows.at(-1) === position && position === tokens.length - 1, room = (tall - top - 1.6 * em) / (count + Number(more));
+  const row = guess ? Math.min(2 * em, room) : Math.max(0.8 * em, Math.min(1.45 * em, room)), bottom = top + (count + Number(more)) * row;
   const left = label + 2.2 * em, right = width - bars - 2.4 * em;
   const shown = columns(blocks, Math.max(3, Math.floor((right - left) / (1.35 * em))), block);
   const each = (right - left) / shown.length, y = (i) => top + (i + 0.5) * row;
@@ -86,29 +91,34 @@ function machine({ level, tokens, position, made = Infinity, block = 0 }, width,
     const [h0, h1] = [half(of[a.s * count + i]), half(of[b.s * count + i])];
     return `M${a.x} ${y(i) - h0}L${b.x} ${y(i) - h1}V${y(i) + h1}L${a.x} ${y(i) + h0}z`;
   };
-  const reads = level.reads.filter((read) => rows.includes(read.key));
+  const all = level.reads.filter((read) => rows.includes(read.key));
+  // largest first: of each token the largest, so that threads do not lie upon each other
+  const reads = guess ? all.filter(({ key }, i) => all.findIndex((read) => read.key === key) === i).slice(0, 3) : all;
   const readAt = new Set(reads.map(({ key }) => rows.indexOf(key)));
   for (let i = 0; i < count; i++) {
-    const quiet = i === selected ? 1 : readAt.has(i) ? 0.5 : 0.28;
-    const in0 = { s: 0, x: label + 0.4 * em };
-    d.path(wedge(i, in0, { s: 0, x: left }), { fill: 'quiet', opacity: 0.55 * quiet });
+    const quiet = i === selected ? 1 : readAt.has(i) ? 0.5 : guess ? 0.18 : 0.28;
+    const in0 = { s: 0, x: label + 0.4 * em }, end = right + 1.8 * em;
+    const grows = (a, b) => guess && { beat: i === selected ? { name: 'ribbon', from: (a - in0.x) / (end - in0.x), to: (b - in0.x) / (end - in0.x) } : { name: 'dim' } };
+    d.path(wedge(i, in0, { s: 0, x: left }), { fill: 'quiet', opacity: 0.55 * quiet, ...grows(in0.x, left) });
     for (let k = 1; k < steps.length; k++) {
       const [a, b] = [steps[k - 1], steps[k]];
       if (b.x <= a.x) continue;
-      d.path(wedge(i, a, b), { fill: 'quiet', opacity: 0.55 * quiet });
+      d.path(wedge(i, a, b), { fill: 'quiet', opacity: 0.55 * quiet, ...grows(a.x, b.x) });
       if (b.write === undefined) continue;
       const share = Math.min(1, wrote[b.write * count + i] / (sizes[b.s * count + i] || 1));
-      d.path(wedge(i, a, b), { fill: b.write % 2 ? 'positive' : 'output', opacity: quiet * share });
+      d.path(wedge(i, a, b), { fill: b.write % 2 ? 'positive' : 'output', opacity: quiet * share, ...grows(a.x, b.x) });
     }
-    d.path(wedge(i, steps.at(-1), { s: steps.at(-1).s, x: right + 1.8 * em }), { fill: 'quiet', opacity: 0.55 * quiet });
+    d.path(wedge(i, steps.at(-1), { s: steps.at(-1).s, x: end }), { fill: 'quiet', opacity: 0.55 * quiet, ...grows(right, end) });
     if (i === selected && level.stream.was) for (let k = 1; k < steps.length; k++)
-      if (steps[k].x > steps[k - 1].x) d.path(wedge(i, steps[k - 1], steps[k], level.stream.was), { stroke: 'ghost', dash: '3 2' });
+      if (steps[k].x > steps[k - 1].x) d.path(wedge(i, steps[k - 1], steps[k], level.stream.was), { stroke: 'ghost', dash: '3 2', ...grows(steps[k - 1].x, steps[k].x) });
     const chosen = i === selected;
-    if (chosen) d.rect(0, y(i) - row / 2, label, row, { fill: 'panel', stroke: 'accent', r: 4 });
-    d.text(label - 0.35 * em, y(i) + 0.3 * em, tokens[rows[i]], { room: label - 0.6 * em, anchor: 'end', weight: chosen ? 700 : 400, size: Math.min(0.85, 0.8 * row / em) });
+    if (chosen) d.rect(0, y(i) - row / 2, label, row, { fill: 'panel', stroke: 'accent', r: 4, ...(guess && { beat: { name: 'frame' } }) });
+    d.text(label - 0.35 * em, y(i) + 0.3 * em, tokens[rows[i]], { room: label - 0.6 * em, anchor: 'end', weight: chosen ? 700 : 400, size: Math.min(0.85, 0.8 * row / em), ...(guess && { beat: { name: 'token' } }) });
     d.door(0, y(i) - row / 2, label, row, { position: rows[i], says: `Follow “${tokens[rows[i]]}” (position ${rows[i]}).`, kind: 'token' });
   }
   if (count < tokens.length) d.text(label - 0.35 * em, bottom + 1.1 * em, `${rows[0]}–${rows.at(-1)} of ${tokens.length}`, { anchor: 'end', color: 'quiet', size: 0.72 });
+
+  if (guess) asOneText(d.shapes.filter(({ beat }) => beat?.name === 'token'), width, em);
 
   // the columns, each a door
   const head = (x, w, said, to, says) => {
@@ -133,9 +143,9 @@ function machine({ level, tokens, position, made = Infinity, block = 0 }, width,
     const i = shown.findIndex((column) => column.block === read.block), from = rows.indexOf(read.key);
     if (i < 0 || selected < 0) continue;
     const [x0, x1, share] = [place(i) + 0.06 * each, place(i) + 0.5 * each, now(read.brought) / most];
-    d.path(`M${x0} ${y(from)}C${x0 + 0.3 * each} ${y(from)} ${x1 - 0.3 * each} ${y(selected)} ${x1} ${y(selected)}`, { stroke: 'accent', width: 1 + 4.5 * share, opacity: 0.25 + 0.7 * share });
+    d.path(`M${x0} ${y(from)}C${x0 + 0.3 * each} ${y(from)} ${x1 - 0.3 * each} ${y(selected)} ${x1} ${y(selected)}`, { stroke: 'accent', width: 1 + 4.5 * share, opacity: 0.25 + 0.7 * share, ...(guess && { beat: { name: 'thread' } }) });
     const r = Math.min(0.32 * row, 0.24 * each);
-    d.rect(x0 - r, y(from) - r, 2 * r, 2 * r, { fill: 'accent', r, opacity: 0.35 + 0.65 * share });
+    d.rect(x0 - r, y(from) - r, 2 * r, 2 * r, { fill: 'accent', r, opacity: 0.35 + 0.65 * share, ...(guess && { beat: { name: 'read' } }) });
     d.door(x0 - r - 3, y(from) - r - 3, 2 * r + 6, 2 * r + 6, { at: `block.${read.block}.head.${read.head}`, kind: 'read', value: now(read.brought),
       says: `Head ${read.head} of block ${read.block} gives ${gv.weight(now(read.weight))} of its attention to “${tokens[read.key]}” (position ${read.key}) and brings a vector ${gv.significant(now(read.brought))} long`
         + (was(read.brought) === undefined ? '.' : `; unchanged ${gv.weight(was(read.weight) ?? now(read.weight))} and ${gv.significant(was(read.brought))}.`) });
@@ -146,7 +156,14 @@ function machine({ level, tokens, position, made = Infinity, block = 0 }, width,
   d.text(x, 1.15 * em, narrow ? 'next' : 'what comes next', { size: 0.8, room: wide });
   d.door(x, 0, wide, 1.7 * em, { at: 'out_head', says: 'The output head: a logit for every token, and softmax.', kind: 'column' });
   const step = Math.max(1.62 * em, Math.min(2.1 * em, (tall - top) / level.next.length));
+  const first = d.shapes.length;
   barsOf(d, level.next, x, top, wide, step, em, true);
+  if (guess) {
+    for (const shape of d.shapes.slice(first)) shape.beat = { name: shape.s === 'text' ? 'name' : shape.fill === 'accent' ? 'bar' : 'back' };
+    if (more) d.text(label - 0.35 * em, y(count) + 0.3 * em, level.next[0].shown, { room: label - 0.6 * em, anchor: 'end', weight: 700, color: 'accent', size: Math.min(0.85, 0.8 * row / em),
+      beat: { name: 'winner', dx: x + 4 * em - label, dy: top + 0.85 * em - y(count) } });
+    return { ...d, height: GUESS_HEIGHT };
+  }
   const height = Math.max(bottom + 1.6 * em, top + level.next.length * step);
   if (made <= blocks) {          // while it is played: what is not made yet is not shown
     const next = shown.findIndex(({ block: b, fold }) => (fold ? fold[1] : b) >= made);
@@ -155,6 +172,23 @@ function machine({ level, tokens, position, made = Infinity, block = 0 }, width,
     d.doors = d.doors.filter((door) => door.x + door.w / 2 < from);
   }
   return { ...d, height };
+}
+
+// From where each token comes when the text falls apart: of lines in the middle that read as the text did.
+function asOneText(labels, width, em) {
+  const lines = [[]], wide = (text) => (long(text) + 0.12) * 0.85 * em;
+  let x = 0;
+  for (const label of labels) {
+    if (x + wide(label.text) > 0.8 * width && lines.at(-1).length) {
+      lines.push([]);
+      x = 0;
+    }
+    lines.at(-1).push({ label, end: (x += wide(label.text)) });
+  }
+  lines.forEach((line, i) => line.forEach(({ label, end }) => {
+    label.beat.dx = (width - line.at(-1).end) / 2 + end - label.x;
+    label.beat.dy = (GUESS_HEIGHT - 1.7 * em * lines.length) / 2 + 1.7 * em * i - label.y;
+  }));
 }
 
 // Names with a bar each from 0 to the largest there can be, and two numbers.

@@ -56,12 +56,15 @@ function pngOf({ cols, rows }, pixels) {
 
 const round = (x) => Math.round(100 * x) / 100;
 
+// What beats.js reads of a shape.
+const moving = ({ name, ...more }) => ` data-beat="${name}"${name === 'thread' ? ' pathLength="1"' : ''}${Object.entries(more).map(([key, value]) => ` data-${key}="${Math.round(1000 * value) / 1000}"`).join('')}`;
+
 // With `steps`, what is made later appears later.
 function svgOf({ width, height, shapes }, mode, steps = false, write = bmpOf) {
   const palette = gv.palette(mode), color = (name) => palette[name] ?? 'none';
   const drawn = shapes.map((shape) => {
     const { s, x, y, w, h, step } = shape;
-    const wait = steps && step ? ` class="step" style="--step: ${step}"` : '';
+    const wait = (steps && step ? ` class="step" style="--step: ${step}"` : '') + (shape.beat ? moving(shape.beat) : '');
     const paint = `fill="${color(shape.fill)}"` + (shape.stroke ? ` stroke="${color(shape.stroke)}" stroke-width="${shape.width ?? 1}"` : '')
       + (shape.dash ? ` stroke-dasharray="${shape.dash}"` : '') + (shape.opacity === undefined ? '' : ` opacity="${round(shape.opacity)}"`);
     const box = `x="${round(x)}" y="${round(y)}" width="${round(w)}" height="${round(h)}"`;
@@ -213,10 +216,11 @@ function player(view) {
   const { data, state } = view, at = state.step;
   const button = (name, sign, onclick, more) => gv.h('button', { type: 'button', onclick, title: name, 'aria-label': gv.spoken(sign, name), data: { testid: `play-${name.toLowerCase()}` }, ...more }, sign);
   const start = () => { state.playing = true; play(state.view, at ?? 0); };
-  const pause = () => { state.playing = false; clearTimeout(state.tick); view.redraw(); };
+  const wait = () => { state.playing = false; clearTimeout(state.tick); view.redraw(); };
   return gv.h('div', { class: 'player', role: 'group', 'aria-label': 'The way of one token, step by step' },
+    data.known ? null : button('Guess', '‹ the guess', () => { state.playing = false; clearTimeout(state.tick); state.step = undefined; view.send('at', 'guess'); }),
     at === undefined ? null : button('Back', '‹', () => play(state.view, Math.max(0, at - 1)), { disabled: at === 0 }),
-    state.playing ? button('Pause', '❚❚', pause) : button('Play', at === undefined ? '▶ Play: the way of this token' : '▶', start),
+    state.playing ? button('Pause', '❚❚', wait) : button('Play', at === undefined ? '▶ Play: the way of this token' : '▶', start),
     at === undefined ? null : [button('Next', '›', () => play(state.view, at + 1)),
       button('Speed', `speed ${state.speed ?? 1}×`, () => { state.speed = SPEEDS[(SPEEDS.indexOf(state.speed ?? 1) + 1) % SPEEDS.length]; view.redraw(); }),
       button('End', '×', () => { state.playing = false; play(state.view, undefined); }),
@@ -285,9 +289,9 @@ function layer(view, place, name) {
 
 // The layout of what came, made anew where it came anew, or the width or the step is another; whether the place is.
 function measure({ data, root, state }) {
-  const em = parseFloat(getComputedStyle(root).fontSize), width = Math.max(280, Math.round(root.clientWidth));
+  const guess = Boolean(data.guess), own = parseFloat(getComputedStyle(root).fontSize), em = guess ? Math.min(own, 20) : own, width = Math.max(280, Math.round(root.clientWidth));
   const above = em > 20 ? 12 : 24;      // of the screen, in em: the text and its tokens; on a projector less of them
-  const tall = Math.max(14, innerHeight / em - above) * em, key = [width, em, tall, state.step].join(' '), { now: last } = state;
+  const tall = guess ? GUESS_HEIGHT : Math.max(14, innerHeight / em - above) * em, key = [width, em, tall, state.step].join(' '), { now: last } = state;
   if (last?.source === data && last.key === key) return false;
   const ready = last?.source === data ? last.data : { ...data, level: decoded(data.level), block: state.block };
   const block = Number(/^block\.(\d+)/.exec(data.at)?.[1] ?? NaN), { writes, rows } = ready.level;
@@ -296,8 +300,15 @@ function measure({ data, root, state }) {
   const moved = last && last.data.at !== data.at;
   if (moved) state.before = last;
   const number = (last?.number ?? 0) + Boolean(moved);
-  state.now = { source: data, key, number, made, data: ready, layout: layout({ ...ready, made }, { width, em, tall }) };
+  state.now = { source: data, key, number, made, data: ready, layout: layout({ ...ready, made, guess }, { width, em, tall }) };
   return moved;
+}
+
+// The numbers for those who do not see the picture.
+function numbersAloud({ path, table }) {
+  // in a box of its own: Firefox would show the caption of a table that is clipped
+  return gv.h('div', { class: 'aloud' }, gv.h('table', { data: { testid: 'place-table' } }, gv.h('caption', null, `Numbers of ${path.at(-1)[1]}`), table.map((row, i) =>
+    gv.h('tr', null, row.map((cell) => gv.h(i ? 'td' : 'th', i ? null : { scope: 'col' }, cell))))));
 }
 
 export default gv.component((view) => {
@@ -305,7 +316,14 @@ export default gv.component((view) => {
   state.view = view;
   state.moved = measure(view);
   const { layout: here } = state.now, hover = (event) => pointed(state.view, event, false);
+  const aloud = numbersAloud(data), stage = gv.h('div', { class: 'stage', style: { 'aspect-ratio': `${here.width} / ${here.height}` }, ...(state.gestures ??= gestures(view)), onmousemove: hover,
+    onclick: (event) => { if (!event.target.closest('.door.cell, .door.unit')) pointed(state.view, event, true); } },
+    state.before ? layer(view, state.before, 'before') : null, layer(view, state.now, 'now'));
+  if (data.guess) return gv.h('div', { class: `machine ${state.guess?.moves ? 'moves' : ''}`, data: { testid: 'machine', at: data.at, kind: data.kind, guess: '' } },
+    beatsLine(view), aloud, stage,
+    gv.h('div', { class: 'foot' }, gv.h('p', { class: 'caption', data: { testid: 'guess-caption' } }, gv.prose(data.guess)), gv.saveButtons(() => picture(state.view), data.saved)));
   return gv.h('div', { class: 'machine', data: { testid: 'machine', at: data.at, kind: data.kind }, onkeydown: (event) => { if (event.key === 'Escape') rise(state.view); } },
+    player(view),
     gv.h('nav', { class: 'path', 'aria-label': 'Where this is in the machine' }, data.path.map(([at, name], i) => [i ? gv.h('span', { 'aria-hidden': true }, '›') : null,
       i + 1 < data.path.length ? gv.h('button', { type: 'button', onclick: () => fall(state.view, at), data: { testid: 'place-crumb', at } }, name) : gv.h('b', null, name)]),
     data.more ? gv.h('a', { class: 'more', href: data.more.href, data: { testid: 'place-more', page: data.more.page }, onclick: (event) => {
@@ -313,23 +331,20 @@ export default gv.component((view) => {
       event.preventDefault();
       view.send('page', data.more.page);
     } }, `More about it: ${data.more.title} →`) : null),
-    // in a box of its own: Firefox would show the caption of a table that is clipped
-    gv.h('div', { class: 'aloud' }, gv.h('table', { data: { testid: 'place-table' } }, gv.h('caption', null, `Numbers of ${data.path.at(-1)[1]}`), data.table.map((row, i) =>
-      gv.h('tr', null, row.map((cell) => gv.h(i ? 'td' : 'th', i ? null : { scope: 'col' }, cell)))))),
+    aloud,
     gv.h('p', { class: 'said', data: { testid: 'place-says' } }, gv.prose(state.now.made < Infinity ? [data.way[state.step].says] : data.says)),
-    gv.h('div', { class: 'stage', style: { 'aspect-ratio': `${here.width} / ${here.height}` }, ...(state.gestures ??= gestures(view)), onmousemove: hover,
-      onclick: (event) => { if (!event.target.closest('.door.cell, .door.unit')) pointed(state.view, event, true); } },
-      state.before ? layer(view, state.before, 'before') : null, layer(view, state.now, 'now')),
+    stage,
     gv.reserving(here.doors.map(({ says }) => [says]), gv.h('p', { class: 'tells', data: { testid: 'place-tells' } })),
-    gv.h('div', { class: 'foot' }, player(view), gv.saveButtons(() => picture(state.view), data.saved)));
+    gv.h('div', { class: 'foot' }, gv.saveButtons(() => picture(state.view), data.saved)));
 }, (view) => {
   const { root, state } = view;
   state.stage = root.querySelector('.stage');
   if (state.moved) arrive(view);
+  seen(view);
   if (!state.watch) {
     let wide = root.clientWidth;
     state.watch = new ResizeObserver(() => { if (Math.abs(root.clientWidth - wide) > 1) { wide = root.clientWidth; state.view.redraw(); } });
     state.watch.observe(root);
-    state.end = () => { state.watch.disconnect(); clearTimeout(state.tick); };
+    state.end = () => { state.watch.disconnect(); clearTimeout(state.tick); clearTimeout(state.guess?.tick); };
   }
 });
