@@ -120,6 +120,7 @@ table = tables.joined(both.map(machine.table))
 guess = None
 if not picture.AT.value:
     guess = guess_of(both)
+    sheet.example_row()
 opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved, guess)
 if opened is not None and about is not None:
     for name, value in page_choices.items():
@@ -127,8 +128,14 @@ if opened is not None and about is not None:
     st.switch_page(navigation.page_target(opened), query_params=state.link())
 if refusal:
     st.caption(refusal)
-guide.offers()
-sheet.example_row()
+if guess is None:
+    guide.offers()
+    sheet.example_row()
+else:
+    with st.container(key="gv_guess_links", horizontal=True, gap="small"):
+        navigation.link("why", state.link(), label="Why this?", width="content")
+        navigation.link("knock_out", state.link(), label="Switch a head off", width="content")
+    guide.offers()
 if config.n_layers == 1:
     blocks = "the one block"
 else:

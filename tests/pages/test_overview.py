@@ -67,13 +67,18 @@ def test_a_block_whose_attention_is_off_brings_the_token_nothing(run_page):
 
 
 def test_without_a_place_a_guess_is_shown_and_with_one_the_machine_is_open(run_page, mini):
-    found = given(run_page("overview"), "machine")
+    page = run_page("overview")
+    found = given(page, "machine")
     sentence = "".join(found["guess"])
     assert len(sentence.split()) <= 14 and "·mill" in found["guess"]
     best = mini.trace(DEFAULT_TEXT).next_tokens(k=1)["probability"][0]
     assert f"{best:.0%}".replace("%", " %") in sentence.replace("\u202f", " ").replace("\xa0", " ")
+    assert links(page)["Why this?"].page.endswith("why")
+    assert links(page)["Switch a head off"].page.endswith("knock_out")
     for at in ("machine", "block.2"):
-        inside = given(run_page("overview", at=at), "machine")
+        opened = run_page("overview", at=at)
+        assert "Why this?" not in links(opened)
+        inside = given(opened, "machine")
         assert "guess" not in inside
         assert inside["kind"] == at.split(".")[0]
 
