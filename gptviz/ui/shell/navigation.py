@@ -38,7 +38,7 @@ class Door(NamedTuple):
 SECTIONS = {
     "Read a text": {
         "overview": Door("Overview", "route",
-            "Type a text and watch a real GPT read it, from the first token to the next.",
+            "What does a GPT do? It guesses the next word.",
             "tokens", "a model reads numbers: first of all the text is cut into tokens."),
         "tokens": Door("Tokens", "content_cut", "How does text become numbers?",
             "embeddings", "a token's id says nothing by itself; the model looks up a row of numbers for it."),
