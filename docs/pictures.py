@@ -216,6 +216,7 @@ def more_models(studio: Studio, name: str) -> None:
     """The window of all models. It shuts where a browser turns dark, and is opened in each."""
     for mode in MODES:
         page = studio.opened(studio.view(name), mode=mode)
+        press(page.locator(".st-key-model_line button"))
         press(page.get_by_role("button", name="More models"))
         dialog = page.get_by_role("dialog")
         dialog.get_by_text("Your model's files").wait_for()

@@ -5,7 +5,7 @@ import re
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.conftest import press, settled, went
+from tests.browser.conftest import more_models, press, settled, went
 
 
 def overheard(page):
@@ -135,7 +135,7 @@ def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page,
     )
     tab.locator(".st-key-class_file input[type=file]").set_input_files(tmp_path / "mine.md")
     tab.get_by_test_id("stFileChip").wait_for()
-    press(tab.get_by_role("button", name="More models"))  # which lets go of models that were sent
+    settled(more_models(tab).page)  # which lets go of models that were sent
     tab.keyboard.press("Escape")
     tab.get_by_role("dialog").wait_for(state="detached")
     press(tab.get_by_role("button", name="Begin a class"))

@@ -31,15 +31,17 @@ class Door(NamedTuple):
     question: str  # that the page answers
     next: str
     because: str
+    in_list: str = ""  # what the list calls it, where that is not its title
 
 
-# section -> file name -> door; the first page is at "/"
+# section -> file name -> door; the first page is at "/". The doors of the first section are always seen,
+# those of any other one behind its heading
 # fmt: off
 SECTIONS = {
     "Read a text": {
         "overview": Door("Overview", "route",
             "Type a text and watch a real GPT read it, from the first token to the next.",
-            "tokens", "a model reads numbers: first of all the text is cut into tokens."),
+            "tokens", "a model reads numbers: first of all the text is cut into tokens.", "Guess"),
         "tokens": Door("Tokens", "content_cut", "How does text become numbers?",
             "embeddings", "a token's id says nothing by itself; the model looks up a row of numbers for it."),
         "embeddings": Door("Embeddings", "grid_on",
@@ -79,11 +81,11 @@ SECTIONS = {
             "logit_lens", "after every block the stream can be read as a guess."),
         "logit_lens": Door("Logit lens", "lens_blur", "What would it say if it stopped here?",
             "why", "the lens shows when a guess appears, and not which parts made it."),
+    },
+    "Which part did it?": {
         "why": Door("Why this token?", "contact_support",
             "Which parts of the model spoke for this token, and what had they read?",
             "heads", "a head that speaks for a token has a habit, which can be put to the test."),
-    },
-    "Experiment": {
         "heads": Door("Heads on trial", "gavel", "What is each head for, and does its label hold?",
             "knock_out", "a label does not say whether this prediction needs the head."),
         "knock_out": Door("Knock-out", "power_off", "What becomes of the prediction without each part?",
@@ -178,26 +180,34 @@ def ensure_navigation() -> None:
 
 
 def draw_links(here: str) -> None:
-    """Draw the pages by section, each as a true link that carries prompt, model and selection with it.
+    """Draw the pages, each as a true link that carries prompt, model and selection with it.
 
-    The one called `here` is marked.
+    The one called `here` is marked. The first section has no heading; any other is folded, unless `here` is in it.
     """
-    query = state.link()
     open_pages = classroom.open_pages() or (*PAGES,)
     here = PAIRED[0] if here in PAIRED else here
-    for section, all_doors in SECTIONS.items():
-        doors = {name: door for name, door in all_doors.items() if name in open_pages}
-        if not doors:
-            continue
-        st.html(f'<p class="gv-section">{section}</p>')
-        for name, door in doors.items():
-            link(
-                name,
-                query,
-                "pages" if name == here else "",
-                icon=f":material/{door.icon}:",
-                width="stretch",
-            )
+    first = next(iter(SECTIONS))
+    with st.container(key="gv_pages", gap=None):
+        for section, all_doors in SECTIONS.items():
+            doors = {name: door for name, door in all_doors.items() if name in open_pages}
+            if section == first:
+                _draw_doors(doors, here)
+            elif doors:
+                with st.expander(section, expanded=here in doors, type="compact"):
+                    _draw_doors(doors, here)
+
+
+def _draw_doors(doors: dict[str, Door], here: str) -> None:
+    query = state.link()
+    for name, door in doors.items():
+        link(
+            name,
+            query,
+            "pages" if name == here else "",
+            label=door.in_list or door.title,
+            icon=f":material/{door.icon}:",
+            width="stretch",
+        )
 
 
 def draw_halves(here: str) -> None:
