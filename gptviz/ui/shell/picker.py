@@ -65,8 +65,10 @@ def one_line(model: InUse) -> Iterator[None]:
     if model.trouble or model.lm.activation_is_assumed:
         icon = ":material/info:"
     key = f"{LINE}_{st.session_state.get(_WINDOWS, 0)}"
-    options = {"icon": icon, "type": "tertiary", "width": "stretch", "wrap": False, "key": key}
-    with st.container(key=LINE), st.popover(label, **options):
+    with (
+        st.container(key=LINE),
+        st.popover(label, icon=icon, type="tertiary", width="stretch", wrap=False, key=key),
+    ):
         yield
 
 
