@@ -202,7 +202,9 @@ def words_in_a_batch(learnt_from: str) -> None:
     )
     st.html(tables.table("words in a batch", ["text", "words, each with its id"], rows))
     if len(all_words) > MOST_WORDS:
-        st.caption(f"The table shows the first {MOST_WORDS} words and punctuation marks of your text.")
+        st.caption(
+            f"The table shows the first {MOST_WORDS} words and punctuation marks of your text."
+        )
 
 
 comparison()
