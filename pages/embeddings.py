@@ -61,9 +61,9 @@ if replaced:
         "The model would start from their sum, but your change puts something else in its place."
     )
 looked_up = f"row {tokens[at].id} of `tok_emb` and row {at} of `pos_emb`"
-source = f"They are {looked_up}."
+source = f"The two lists are {looked_up}."
 if moved[:2, at].any():
-    source = f"Without your change, they would be {looked_up}."
+    source = f"Without your change, the two lists would be {looked_up}."
 text = (
     f"**Token plus position.** One list of numbers says *which* token this is, {label}; another "
     f"says *where* it is, position {at}. {start} {source}"
