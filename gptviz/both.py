@@ -51,6 +51,19 @@ class Both(Generic[T]):
             return as_html.of(self.now)
         return as_html.table({"unchanged": self.was, "changed": self.now})
 
+    def went(self, digits: int | str = "") -> str:
+        """Write what happened, for a sentence: "0.988", or "1.02 → 0.988" if the change shows.
+
+        `digits` is that of `__format__`.
+        """
+        current = _written(self.now, str(digits))
+        if self.was is None or not self.moved:
+            return current
+        unchanged = _written(self.was, str(digits))
+        if unchanged == current:  # they differ only in digits that are not shown
+            return current
+        return f"{unchanged} → {current}"
+
     def __format__(self, digits: str) -> str:
         """Write the values for a sentence: "0.988", or "0.988 (unchanged 1.02)" if the change shows.
 
