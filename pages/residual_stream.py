@@ -317,11 +317,12 @@ shares = found.shares[:, at]
 most = int(shares[1:].argmax()) + 1
 rest = 1 - float(shares.sum())  # of a pass whose stream was changed on the way
 said = (
-    "The stream at the end is the sum of the embedding and all contributions. Along its direction, "
-    f"{names[most]} gave the largest share, {words.percent(float(shares[most]))}; the embedding "
-    f"gave {words.percent(float(shares[0]))}. A bar below 0 points the other way. "
+    f"Along the direction of the final stream the embedding gave {words.percent(float(shares[0]))}. "
+    f"Of the blocks' parts {names[most]} gave most, {words.percent(float(shares[most]))}. A bar "
+    "below 0 points the other way. "
 )
 if abs(rest) <= 1e-3:
+    said = f"The final stream is the sum of the embedding and all contributions. {said}"
     said += "All bars together are 100 %."
 else:
     said += f"The rest, {words.percent(rest)}, is what a change put into the stream instead."
