@@ -78,6 +78,19 @@ class Both(Generic[T]):
             return current
         return f"{current} (unchanged {unchanged})"
 
+    def arrow(self, digits: str = "") -> str:
+        """What a change did, for a sentence: "0.94 → 0.50", or "0.94" alone if it does not show.
+
+        `digits` are those of `__format__`.
+        """
+        current = _written(self.now, digits)
+        if self.was is None or not self.moved:
+            return current
+        unchanged = _written(self.was, digits)
+        if unchanged == current:
+            return current
+        return f"{unchanged} → {current}"
+
 
 def alike(a: Any, b: Any) -> bool:
     """Whether two values have the same shape and are equal, numbers up to rounding.

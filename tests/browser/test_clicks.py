@@ -66,7 +66,7 @@ CLICKS = {
     ),
     "feed_forward": (
         {"text": TEXT, "token": 3, "block": 2},
-        (("gelu_dots", 2, 5), r"unit (?P<ff_unit>\d+): .*it writes a row of size", {}),
+        (("gelu_dots", 2, 5), r"unit (?P<ff_unit>\d+): .*it contributes a vector of norm", {}),
         (
             ("unit_over_text", 0, 5),
             r"unit (?P<ff_unit>\d+) at `·and` \(position (?P<token>5)\)",
