@@ -51,45 +51,36 @@ class Both(Generic[T]):
             return as_html.of(self.now)
         return as_html.table({"unchanged": self.was, "changed": self.now})
 
-    def went(self, digits: int | str = "") -> str:
-        """Write what happened, for a sentence: "0.988", or "1.02 → 0.988" if the change shows.
-
-        `digits` is that of `__format__`.
-        """
-        current = _written(self.now, str(digits))
-        if self.was is None or not self.moved:
-            return current
-        unchanged = _written(self.was, str(digits))
-        if unchanged == current:  # they differ only in digits that are not shown
-            return current
-        return f"{unchanged} → {current}"
-
     def __format__(self, digits: str) -> str:
         """Write the values for a sentence: "0.988", or "0.988 (unchanged 1.02)" if the change shows.
 
         `digits` is the number of significant digits ("3", also if empty), of decimals (".2"), or "%" for a
         share in percent. A text is written as it is.
         """
-        current = _written(self.now, digits)
-        if self.was is None or not self.moved:
-            return current
-        unchanged = _written(self.was, digits)
-        if unchanged == current:  # they differ only in digits that are not shown
+        current, unchanged = self._seen(digits)
+        if unchanged is None:
             return current
         return f"{current} (unchanged {unchanged})"
 
     def arrow(self, digits: str = "") -> str:
-        """What a change did, for a sentence: "0.94 → 0.50", or "0.94" alone if it does not show.
+        """Write what a change did: "1.02 → 0.988", or "0.988" alone if the change does not show.
 
         `digits` are those of `__format__`.
         """
-        current = _written(self.now, digits)
-        if self.was is None or not self.moved:
-            return current
-        unchanged = _written(self.was, digits)
-        if unchanged == current:
+        current, unchanged = self._seen(digits)
+        if unchanged is None:
             return current
         return f"{unchanged} → {current}"
+
+    def _seen(self, digits: str) -> tuple[str, str | None]:
+        """The value now, as it is written, and the unchanged one, or None where nobody sees a change."""
+        current = _written(self.now, digits)
+        if self.was is None or not self.moved:
+            return current, None
+        unchanged = _written(self.was, digits)
+        if unchanged == current:  # they differ only in digits that are not shown
+            return current, None
+        return current, unchanged
 
 
 def alike(a: Any, b: Any) -> bool:

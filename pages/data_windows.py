@@ -237,7 +237,7 @@ def slide() -> None:
         mean = of_targets.map(lambda table: words.loss_text(float(table["nats"].mean()))[0])
         text += (
             "The loss is −ln of the probability that this model gives the target; its mean is "
-            f"**{mean.went()}**."
+            f"**{mean.arrow()}**."
         )
     words.prose(text, "causal mask")
     left_out = sum(not edit.is_of_any_text for edit in scene.run.edits)

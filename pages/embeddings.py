@@ -81,7 +81,7 @@ if rows.moved:
     text = (
         f"**Your change affects {which}** at {int(moved.any(axis=0).sum()):,} of "
         f"{words.counted(len(tokens), 'token')}. At {label}, the input of block 0 has norm "
-        f"**{norm.went(3)}**."
+        f"**{norm.arrow('3')}**."
     )
     if replaced:
         text += " The first two vectors do not add up to the third."

@@ -60,7 +60,7 @@ if np.all(now.scale == 1) and np.all(now.shift == 0):
 with above:
     sheet.say(
         scene,
-        f"{sentence} {ending} **{leaving.went(3)}**.",
+        f"{sentence} {ending} **{leaving.arrow('3')}**.",
         terms=["variance", "token"],
         about=given,
         what=f"{where} at {label}",
@@ -133,7 +133,7 @@ with said:
         there = before.map(lambda g: float(g[row, column]))
         words.prose(
             f"**The change first shows at {first}.** It shows most for "
-            f"{words.as_code(scene.labels[column])} at {names[row]}: **{there.went(3)}**."
+            f"{words.as_code(scene.labels[column])} at {names[row]}: **{there.arrow('3')}**."
         )
 
 

@@ -277,7 +277,7 @@ if len(scene.tokens) > 1:
     said += (
         f"In block {block}, head {head} moves **{moved_share}** of its attention to other tokens, on "
         "average over all tokens but the first. The token just before gets "
-        f"**{Both(has, had).went('%')}**."
+        f"**{Both(has, had).arrow('%')}**."
     )
 else:
     said += "The only token can look at nothing but itself, whatever its position."
@@ -287,12 +287,12 @@ if best_now != best:
     leads = f"and {words.as_code(words.show_id(scene.lm, best_now))} leads now"
 said += (
     f" After {label}, {words.as_code(words.show_id(scene.lm, best))} has a probability of "
-    f"**{chance.went('%')}** {leads}."
+    f"**{chance.arrow('%')}** {leads}."
 )
 if 1 < len(scene.tokens) <= LOSS_TOKENS:
     was_loss, _ = words.loss_text(sheet.of(scene, losses).now["nats"].mean())
     new_loss, _ = words.loss_text(sheet.of(changed, losses).now["nats"].mean())
-    said += f" The mean loss over the text is **{Both(new_loss, was_loss).went()}**."
+    said += f" The mean loss over the text is **{Both(new_loss, was_loss).arrow()}**."
 if alike(own, now) and not kept:
     said += " The prediction is the same as without this change."
 words.prose(said, "attention", "token")

@@ -16,11 +16,6 @@ def test_a_sentence_has_both_numbers_only_where_they_differ_as_written():
     assert f"{Both('a', 'b')}" == "a (unchanged b)" and f"{Both('a', 'a')}" == "a"
 
 
-def test_what_happened_is_said_once():
-    assert Both(0.18, 0.95).went("%") == "95 % → 18 %"
-    assert Both(0.18).went("%") == "18 %" and Both(0.12345, 0.12346).went(3) == "0.123"
-
-
 def test_functions_are_mapped_over_both():
     both = Both(np.arange(3.0), np.ones(3))
     assert both.map(lambda x: float(x.sum())) == Both(3.0, 3.0)
