@@ -65,6 +65,16 @@ class Both(Generic[T]):
             return current
         return f"{current} (unchanged {unchanged})"
 
+    def arrow(self, digits: str = "3") -> str:
+        """Write the values for a sentence that tells what happened: "0.988", or "1.02 → 0.988" if it shows."""
+        current = _written(self.now, digits)
+        if self.was is None or not self.moved:
+            return current
+        unchanged = _written(self.was, digits)
+        if unchanged == current:
+            return current
+        return f"{unchanged} → {current}"
+
 
 def alike(a: Any, b: Any) -> bool:
     """Whether two values have the same shape and are equal, numbers up to rounding.
