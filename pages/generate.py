@@ -145,9 +145,8 @@ def say(written: texts.Written, step: numbers.WrittenStep) -> None:
         if would == step.id:
             said += "it, too."
         else:
-            said += (
-                f"{words.as_code(words.show_id(lm, would))}; {token} had rank {same.was.rank:,}."
-            )
+            said += f"{words.as_code(words.show_id(lm, would))}."
+        said += f" The rank of {token} was then {same.was.rank:,}."
     words.prose(said, "token", "temperature")
     if written.ended and number + 1 == count:
         end = f"The text now contains {words.as_code(play.STOP.value)}, where you asked it to stop."
