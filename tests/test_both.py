@@ -62,8 +62,3 @@ def test_a_table_with_texts_is_compared_column_by_column():
 def test_alike_is_up_to_rounding():
     one = np.array([1.0, 200.0, np.nan])
     assert alike(one, one * (1 + 1e-6)) and not alike(one, one * 1.001)
-
-
-def test_an_arrow_says_what_a_change_did_where_it_shows():
-    assert Both(0.5).arrow("2") == Both(0.5, 0.5).arrow("2") == Both(0.5, 0.50001).arrow("2")
-    assert Both(0.18, 0.95).arrow("%") == "95 % → 18 %"
