@@ -205,7 +205,7 @@ def test_below_a_folder_each_file_comes_at_the_first_request_and_a_class_is_join
     # it names the machine for others
     pupil.goto(urlsplit(link)._replace(netloc=here.netloc).geturl())
     pupil.get_by_role("button", name="Join").click()
-    pupil.get_by_text("Your teacher begins in a moment").wait_for()
+    pupil.get_by_text("When your teacher starts").wait_for()
     assert urlsplit(own).path == urlsplit(link).path == f"{here.path}/class"
     assert not watch.faults and not other.faults
     for page in (teacher, pupil):

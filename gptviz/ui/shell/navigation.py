@@ -66,14 +66,14 @@ SECTIONS = {
         "attention_by_hand": Door("Attention by hand", "counter_3", "How do a few vectors become attention?",
             "anatomy", "a GPT is this calculation, with larger matrices and many times over."),
         "anatomy": Door("Anatomy", "counter_4", "What is the model made of, and how large is each part?",
-            "loss", "one number says how well all these parameters are set."),
+            "loss", "one number says how good all these parameters are."),
         "loss": Door("Loss", "counter_5", "How wrong was the model, position by position?",
             "baselines", "a loss says little until it stands beside a simpler model's."),
         "baselines": Door("Baselines", "counter_5",
             "How far does one get by counting, and what does a GPT add?",
             "training", "you can watch a small GPT get past them."),
         "training": Door("Train one now", "counter_5", "How does a GPT come to do what it does?",
-            "residual_stream", "what training made can be taken apart, block by block."),
+            "residual_stream", "you can take apart what training made, block by block."),
     },
     "Explain": {
         "residual_stream": Door("Residual stream", "stacked_line_chart",
@@ -90,18 +90,18 @@ SECTIONS = {
             "knock_out", "a label does not say whether this prediction needs the head."),
         "knock_out": Door("Knock-out", "power_off", "What becomes of the prediction without each part?",
             "circuit", "one part at a time shows what is missed, and not which few parts are enough."),
-        "patching": Door("Patching", "healing", "Which place carries the answer, and which is needed for it?",
-            "overview", "all of this can be asked again of a text of your own."),
+        "patching": Door("Patching", "healing", "Where in the model is the answer, and which place is needed for it?",
+            "overview", "you can ask all of this again about your own text."),
     },
 }
 # pages that the list does not have: a button or another page leads there
 UNLISTED = {
     "circuit": Door("Circuit", "schema", "Which few heads are enough for this prediction?",
-        "patching", "a circuit names heads, and patching the tokens at which they matter."),
+        "patching", "a circuit names the heads, and patching finds the tokens where they matter."),
     "compare": Door("Compare", "compare", "What differs between two texts, two models, before and after?",
-        "why", "where two runs part, it names the parts of the model that spoke for each token."),
+        "why", "where two runs differ, it shows which parts of the model spoke for each token."),
     "class": Door("Class", "groups", "What do we all predict, and what does the model do?",
-        "overview", "what was asked together can be looked at alone."),
+        "overview", "you can go on exploring alone."),
 }
 # fmt: on
 PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | UNLISTED
