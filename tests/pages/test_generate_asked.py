@@ -316,9 +316,9 @@ def test_texts_that_end_early_are_counted_as_long_as_they_are(mini, monkeypatch)
     ids = [step.id for step in mini.generate(text, 5, seed=2)]
     drawn = ids.index(end) + 1 if end in ids else len(ids)
     said = words(at)
-    assert "(2 tokens), the one that the seed draws" in said
+    assert "(2 tokens), the text drawn with the seed" in said
     assert f"({drawn} tokens). ln p sums over tokens" in said
-    assert "Of 2 tokens written" in words(asking("loops", text=text))
+    assert " of 2 tokens complete a piece" in words(asking("loops", text=text))
 
 
 def test_beams_of_a_changed_model_are_its_own(mini):
