@@ -216,6 +216,7 @@ def more_models(studio: Studio, name: str) -> None:
     """The window of all models. It shuts where a browser turns dark, and is opened in each."""
     for mode in MODES:
         page = studio.opened(studio.view(name), mode=mode)
+        press(page.locator(".st-key-model_line button"))
         press(page.get_by_role("button", name="More models"))
         dialog = page.get_by_role("dialog")
         dialog.get_by_text("Your model's files").wait_for()
@@ -237,7 +238,7 @@ def with_pupils(studio: Studio, number: int) -> tuple[Any, list[Any]]:
         joining = studio.app_at("class", code=code.replace("-", ""))
         pupil = studio.opened(joining, studio.person())
         pupil.get_by_role("button", name="Join").click()
-        pupil.get_by_text("Your teacher begins in a moment").wait_for()
+        pupil.get_by_text("When your teacher starts").wait_for()
         pupils.append(pupil)
     teacher.get_by_text(f"{number} pupils have joined").wait_for()
     return teacher, pupils
@@ -264,7 +265,7 @@ def wall(studio: Studio, name: str) -> None:
         pupil.get_by_role("button", name="That is my guess").click()
         pupil.get_by_text(f"You said {word}").wait_for()
     teacher.get_by_text("5 of 5 pupils have answered").wait_for()
-    for switch in ("Votes shown", "Truth told"):
+    for switch in ("Show votes", "Reveal the answer"):
         settled(teacher)
         teacher.get_by_text(switch).click()
     teacher.get_by_test_id("candidate").first.wait_for()

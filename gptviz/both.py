@@ -57,13 +57,30 @@ class Both(Generic[T]):
         `digits` is the number of significant digits ("3", also if empty), of decimals (".2"), or "%" for a
         share in percent. A text is written as it is.
         """
-        current = _written(self.now, digits)
-        if self.was is None or not self.moved:
-            return current
-        unchanged = _written(self.was, digits)
-        if unchanged == current:  # they differ only in digits that are not shown
+        current, unchanged = self._seen(digits)
+        if unchanged is None:
             return current
         return f"{current} (unchanged {unchanged})"
+
+    def arrow(self, digits: str = "") -> str:
+        """Write what a change did: "1.02 → 0.988", or "0.988" alone if the change does not show.
+
+        `digits` are those of `__format__`.
+        """
+        current, unchanged = self._seen(digits)
+        if unchanged is None:
+            return current
+        return f"{unchanged} → {current}"
+
+    def _seen(self, digits: str) -> tuple[str, str | None]:
+        """The value now, as it is written, and the unchanged one, or None where nobody sees a change."""
+        current = _written(self.now, digits)
+        if self.was is None or not self.moved:
+            return current, None
+        unchanged = _written(self.was, digits)
+        if unchanged == current:  # they differ only in digits that are not shown
+            return current, None
+        return current, unchanged
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -43,17 +43,17 @@ def everything() -> None:
     more = count - own.parameters
     ratio = count / own.parameters
     if config == own_config:
-        against = f"{plain_name} as it is"
+        against = f"this is {plain_name}"
     elif not more:
-        against = f"as many as {plain_name}"
+        against = f"the same number as {plain_name}"
     elif ratio < 1:
-        against = f"**{signed(more)}** against {plain_name}: {figures.percent(ratio)} of it"
+        against = f"**{signed(more)}** compared with {plain_name}: {figures.percent(ratio)} of it"
     else:
         if ratio < 1000:
             times = words.significant(ratio)
         else:
             times = f"{ratio:,.0f}"
-        against = f"**{signed(more)}** against {plain_name}: {times} times as many"
+        against = f"**{signed(more)}** compared with {plain_name}: {times} times its parameters"
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_headline"
     ):
@@ -66,12 +66,13 @@ def everything() -> None:
     else:
         blocks_are = f"{blocks} blocks are"
     words.prose(
-        "Every tensor is a rectangle to one scale: its sides are its dimensions, its area is its "
-        f"parameters. `tok_emb`, a row for each of {config.vocab_size:,} tokens, is "
-        f"{figures.percent(share[tensors.TOKEN])} of the model; the {blocks_are} "
-        f"{figures.percent(in_blocks)}. The feed-forward (orange) is twice as large as the "
-        "attention: 8 × emb_dim² against 4 × emb_dim². Biases and LayerNorms, the line below each "
-        f"block, are {figures.percent(vectors / count)} together.",
+        "Each rectangle is one tensor: its area shows how many parameters it has. Its sides are its "
+        "dimensions, all at the same scale. `tok_emb`, with one vector for each of "
+        f"{config.vocab_size:,} tokens, is {figures.percent(share[tensors.TOKEN])} of the model; the "
+        f"{blocks_are} {figures.percent(in_blocks)}. The matrices of the feed-forward layer (orange) "
+        "have twice the parameters of attention's: 8 × emb_dim² against 4 × emb_dim². The line below "
+        "each block contains its biases and LayerNorms; together, all biases and LayerNorms are "
+        f"{figures.percent(vectors / count)} of the model.",
         "dimension",
         "parameter",
         "token",
@@ -80,26 +81,26 @@ def everything() -> None:
         "LayerNorm",
     )
     alt = (
-        "Every tensor of the model as a rectangle to one scale: the token and position tables, "
+        "Every tensor of the model as a rectangle, at one scale: the token and position tables, "
         f"{words.counted(blocks, 'block')}, the final LayerNorm and the output head; {count:,} "
         "parameters in all"
     )
     frame.chart(figures.model_map(shown, frame.mode), key="anatomy_model", alt=alt)
     if config.tie_embeddings:
         head_says = (
-            "`out_head` is hatched: it has no numbers of its own, it makes the logits with the "
-            "rows of `tok_emb`. Untied, as many would be added."
+            "`out_head` is hatched because it has no numbers of its own: it computes the logits with "
+            "those of `tok_emb`. Untied, it would add its own."
         )
     else:
         head_says = (
-            f"`out_head` is {figures.percent(share[tensors.HEAD])} once more: tied, it would use "
-            "the numbers of `tok_emb` and add nothing."
+            f"`out_head` is another {figures.percent(share[tensors.HEAD])}. Tied, it would reuse the "
+            "numbers of `tok_emb` and add nothing."
         )
     xl = form.PRESETS["XL"]
     words.prose(
-        f"{head_says} Double emb_dim: the tables double, and the blocks become about four times as "
-        "large. In GPT-2 XL `tok_emb` is only "
-        f"{figures.percent(xl.vocab_size * xl.emb_dim / xl.parameters)}.",
+        f"{head_says} Double emb_dim: the embedding tables double, but the blocks grow about "
+        "fourfold. In GPT-2 XL, `tok_emb` is only "
+        f"{figures.percent(xl.vocab_size * xl.emb_dim / xl.parameters)} of the model.",
         "logit",
     )
 
@@ -125,14 +126,14 @@ def everything() -> None:
         elif line.is_sum:
             kind = "sum"
         rows.append(tables.Row(cells, kind))
-    head = ["", "in the config's words", "with its numbers", "#parameters"]
+    head = ["", "formula", "in numbers", "#parameters"]
     if compared:
-        head.append(f"#against {name}")
+        head.append(f"#compared with {name}")
     st.html(tables.table("anatomy-sum", head, rows, "gv-sum"))
     if form.parts_of(config) == form.parts_of(tensors.NOTEBOOK):
         words.prose(
             f"A notebook after *Let's build GPT* prints **{tensors.NOTEBOOK_PRINTS:,}** for this "
-            "model. Its output head also adds a bias, one number for each of the "
+            "model. Its output head has a bias, too, one number for each of the "
             f"{config.vocab_size} characters. {count:,} + {config.vocab_size} = "
             f"{tensors.parameters_with_head_bias(config):,}. The book's head has none.",
             "parameter",
@@ -169,11 +170,11 @@ def everything() -> None:
     heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in tensors.BYTES)]
     st.html(tables.table("anatomy-parts", heads, rows, "gv-sum"))
     words.prose(
-        "These are the weights alone. To run the model takes activations, which grow with the "
-        "text. The causal mask is a truth value per pair of the text's tokens: made for the text, "
-        "not learned, and no parameter. Training with AdamW takes three times the weights more: "
-        "the gradients, an average of them and one of their squares. This page allocated nothing: "
-        "on torch's meta device tensors have shapes and no numbers.",
+        "These are only the weights. Running the model also needs memory for activations, which grow "
+        "with the text. The causal mask is no parameter: it is made for each text, not learned. "
+        "Training with AdamW needs memory for three more copies: the gradients, their running average "
+        "and the running average of their squares. This page allocates no weights: on torch's meta "
+        "device, tensors have shapes but no numbers.",
         "causal mask",
     )
 
@@ -183,10 +184,10 @@ def everything() -> None:
     memory = tensors.score_memory(config)
     most = memory.iloc[-1]
     words.prose(
-        "Every head compares every token with every token: T × T scores. A text of "
-        f"{config.context_length:,} tokens has **{words.gigabytes(int(most['one block']))}** of "
-        "them in one block. Twice as many tokens take four times as much, and no more weights. "
-        "That is what makes long texts dear.",
+        "Every head compares every token with every token: T × T scores. With "
+        f"{config.context_length:,} tokens, the scores of one block take "
+        f"**{words.gigabytes(int(most['one block']))}**. Double the text, and they take four times the "
+        "memory, with no more weights. That is what makes long texts expensive.",
         "head",
         "token",
         "block",
@@ -201,7 +202,7 @@ def everything() -> None:
         {name: Both(values) for name, values in lines.items()},
         [words.counted(int(n), "token") for n in memory["tokens"]],
         "bytes in float32",
-        "The memory of the attention scores for texts of more and more tokens",
+        "The memory of the attention scores, for longer and longer texts",
         log=True,
         many=True,
         axis={"tickvals": [*range(len(memory))], "ticktext": [f"{n:,}" for n in memory["tokens"]]}
@@ -209,14 +210,14 @@ def everything() -> None:
         written=lambda size: words.gigabytes(round(size)),
     )
     st.caption(
-        "In float32. A pass that only predicts holds the scores of one block at a time; training "
-        "keeps those of all blocks until it has gone back through them."
+        "In float32. A pass that only predicts keeps the scores of one block at a time; training "
+        "keeps those of all blocks until the backward pass has used them."
     )
 
     # ---- one block ----
 
     longer = words.significant(figures.enlargement(shown), 2)
-    st.subheader(f"One block, its sides {longer} times as long as above", anchor=False)
+    st.subheader(f"One block, at {longer} times the scale above", anchor=False)
     if config.n_heads == 1:
         heads_have = f"The one head has all {width:,} rows of W_query, W_key and W_value and all columns of out_proj"
     else:
@@ -225,8 +226,8 @@ def everything() -> None:
             f"{config.head_dim:,} each, and the {width:,} columns of out_proj"
         )
     text = (
-        f"**n_heads is in no line of the sum.** {heads_have}. More heads are narrower heads; the "
-        "sum is the same."
+        f"**The number of heads does not change the size of the model.** {heads_have}. More heads are "
+        "narrower heads."
     )
     words.prose(text, "head")
     frame.chart(
@@ -235,8 +236,8 @@ def everything() -> None:
         alt="Block 0's tensors and their shapes",
     )
     caption = (
-        "A row for each tensor, by its name in the state_dict. The parameters add up to the whole "
-        "model: a tensor whose numbers are another's is there with 0."
+        "One row per tensor, by its name in the state_dict. The parameters add up to the whole model: "
+        "a tensor that reuses another's numbers counts as 0."
     )
     sheet.numbers_of("anatomy.csv", lambda: tensors.tensor_table(config), caption)
     caption = "Bytes of all attention scores, T × T for each head, in float32."

@@ -75,13 +75,11 @@ worked_out = st.container()
 with left:  # all that chooses stands above the grid of heads, however many heads there are
     block, head = sheet.head_controls(scene)
     with st.container(horizontal=True, gap="small", key="attention_options"):
-        about = "The mean of the weights of all heads of the chosen block."
+        about = "Show the mean over all heads of the chosen block."
         average = AVERAGE.widget(st.toggle, "Average", help=about)
-        about = "Attention to it is left out, and what remains of each row is scaled up to sum to 1 again."
+        about = "Leave the first token out, and rescale the rest of each row to sum to 1 again."
         hide = HIDE.widget(st.toggle, "Hide first token", help=about)
-        about = (
-            "Lines between the tokens that look and those that are looked at, beside the matrix."
-        )
+        about = "Draw lines from each token to the tokens that it looks at, beside the matrix."
         ARCS.widget(st.toggle, "Arcs", help=about)
 one = None if average else head
 keep = sheet.head_sites(block)
@@ -98,7 +96,7 @@ if shown == marks.UNCHANGED:
 row = [None if math.isnan(weight) else weight for weight in drawn.now[at, : at + 1].tolist()]
 scene.strip(weights=row + [None] * (len(labels) - at - 1))
 with worked_out:
-    st.subheader("One weight, worked out", anchor=False)
+    st.subheader("How one weight comes about", anchor=False)
     key = key_choice.key_input(scene, drawn.now[at, : at + 1])
 pick = key_choice.picker(scene)
 
@@ -106,6 +104,9 @@ pick = key_choice.picker(scene)
 
 measured = heads.measured(scene.run)
 role = measured.roles[block][head]
+before = None  # the head in the unchanged model
+if scene.other is not None:
+    before = heads.measured(scene.other).roles[block][head]
 withdrawn = heads.withdrawn(scene.run)
 changed = heads.changed_in(scene.run, block, head)
 put_here = {edit.site for edit in changed if at in positions_of(edit, len(labels))}
@@ -115,19 +116,33 @@ scaled = any(
 
 
 def habit() -> str:
-    """The head's role on this text, its strength, and the rows (queries) that it is measured on."""
+    """What the head does on this text, how strongly, and the rows (queries) that this is measured on."""
     rows = role.rows[role.kind]
     over = f"row {rows[0]}"
     if len(rows) > 1:
         over = f"rows {spans(rows)}"
     if over.count(",") >= 3:
         over = f"the {len(rows)} rows listed below"
-    how = {
-        "even": f", as if at {words.fixed(role.spread, 1)} of them",
-        "mixed": f" here: it looks at {words.fixed(role.spread, 1)} tokens",
-        "nothing": " here",
-    }.get(role.kind) or f": {words.percent(role.share or 0.0)} of its attention"
-    return f"{words.does(role, labels)}{how}, on average over {over}."
+    does = words.does(role, labels)
+    if role.kind == "alone":
+        return f"{does}."
+    if role.kind == "nothing":
+        return f"{does} in {over}."
+    if role.share is None:
+        spread = Both(role.spread, None if before is None else before.spread).arrow(".1")
+        return (
+            f"{does}. Its attention is spread as if over {spread} tokens of equal weight, "
+            f"on average over {over}."
+        )
+    shares = Both(role.share)
+    same_token = role.kind != "favourite" or (before and before.favourite == role.favourite)
+    if before is not None and same_token:
+        shares = Both(role.share, before.shares.get(role.kind))
+    goes = f"**{shares.arrow('%')}** of its attention goes there, on average over {over}."
+    if role.kind == "induction":
+        does = "finds an earlier copy of the same token and looks at what came next"
+        goes = f"It acts as an *induction head*: {goes}"
+    return f"{does}. {goes}"
 
 
 def withdrawn_says(trial: Trial) -> str:
@@ -140,28 +155,31 @@ def withdrawn_says(trial: Trial) -> str:
 
 def gives(key: int) -> str:
     """The selected query's weight on a key as drawn; if rescaled, the model's own as well."""
-    weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {places[key]}"
+    weight = f"{drawn.map(lambda w: float(w[at, key])).arrow('2')} to {places[key]}"
     if not hide:
         return weight
     return f"{weight} (the model: {words.significant(float(own.now[at, key]), 2)})"
 
 
 with sentence:
-    sentences = [f"**Block {block}, the average of its {words.counted(config.n_heads, 'head')}.**"]
+    all_heads = words.counted(config.n_heads, "head")
+    sentences = [f"This is the average over the {all_heads} of **block {block}**."]
     if not average:
         sentences = [f"**Block {block}, head {head}** {habit()}"]
         if (block, head) in withdrawn:
             sentences.append(withdrawn_says(withdrawn[block, head]))
     if hide:
         sentences.append(
-            "**The first token is hidden, and what remains of each row is scaled up to sum to 1:** "
-            "these are not the model's own weights, which give it "
+            "**The first token is hidden, and the rest of each row is rescaled to sum to 1.** "
+            "The model itself gives the first token a weight of "
             f"{words.significant(float(own.now[at, 0]), 2)} here."
         )
     ranked = sorted(range(at + 1), key=lambda k: -(row[k] or 0.0))[:NAMED]
     named = [gives(k) for k in ranked if (row[k] or 0.0) >= LEAST]
-    if named:
-        sentences.append(f"{places[at]} gives {', '.join(named)}.")
+    if len(labels) == 1 and named and not hide and not scaled:
+        sentences.append("With one token in the text, every head gives it a weight of 1.")
+    elif named:
+        sentences.append(f"{places[at]} gives weight {words.listed(named)}.")
     elif hide:
         sentences.append(f"{places[at]} gives nothing else.")
     else:
@@ -169,16 +187,20 @@ with sentence:
     if scaled:
         sentences.append(heads.SCALED)
     if len(labels) == 1:
-        sentences.append("Every head must give it 1: type a longer text to see heads differ.")
+        sentences.append("Type a longer text to see heads differ.")
     for edit in (edit for edit in changed if edit.site == "z" and not average):
         change = words.capital(says(edit, labels))
-        sentences.append(f"**{change}:** what it hands on is changed, not where it looks.")
+        sentences.append(f"**{change}:** this changes what it hands on, not where it looks.")
     if own.was is not None and own.moved:
-        by = words.significant(pattern_moved(own.was, own.now), 2)
-        much = "so much of each row goes elsewhere than in the unchanged model"
+        by = pattern_moved(own.was, own.now)
+        goes = f"**{words.percent(by)} of a row's attention now goes elsewhere**, on average."
         if scaled:
-            much = "what the weights of a row gained or lost, the larger of the two"
-        sentences.append(f"**Its pattern moved by {by}**: {much}, on average.")
+            goes = (
+                f"**The change moves this pattern by {words.significant(by, 2)}**: what the "
+                "weights of a row gain or lose, the larger of the two, on average."
+            )
+        if len(labels) > 1:  # the mean is over the rows behind the first
+            sentences.append(goes)
     elif own.was is not None:
         sentences.append(sheet.why_same(scene, "this pattern", [("attn", block)], head=one))
     words.prose(" ".join(filter(None, sentences)), "block", "head", "attention")
@@ -222,8 +244,8 @@ def where(seen: slice) -> None:
     """Say which tokens of a long text a picture holds."""
     if seen.stop - seen.start < len(labels):
         st.caption(
-            f"Of {len(labels):,} tokens, positions {seen.start} to {seen.stop - 1} are here: "
-            "select another token to look elsewhere."
+            f"You see positions {seen.start} to {seen.stop - 1} of {len(labels):,} tokens. "
+            "Select another token to move there."
         )
 
 
@@ -233,36 +255,36 @@ def why_the_first(first: attention.FirstToken) -> list[str]:
     if first.draws_all:
         said = ["**Why is it so often the first token?**"]
     said.append(
-        f"{places[0]} gets {words.percent(first.own)} of the attention of this head and "
-        f"{words.percent(first.mean)} of that of all {first.of} heads, on average over rows "
-        f"{spans(range(1, first.tokens))}; from heads that look at all tokens alike it would be "
-        f"{words.percent(first.even)}."
+        f"{places[0]} gets {words.percent(first.own)} of this head's attention, and "
+        f"{words.percent(first.mean)} over all {words.counted(first.of, 'head')}, on average over "
+        f"rows {spans(range(1, first.tokens))}. From heads that look at all tokens alike it would "
+        f"get {words.percent(first.even)}."
     )
     if first.heads == 1:
         said.append("1 head gives it more than half.")
     elif first.heads > 1:
         said.append(f"{words.counted(first.heads, 'head')} give it more than half.")
     said.append(
-        "Softmax makes a row sum to 1, also where a head finds nothing that it is made for. Every "
-        "row can see the first token, so it can be a place to rest, an *attention sink*."
+        "Softmax makes every row sum to 1, even if a head finds nothing that it is made for. "
+        "Every row can see the first token, so a head can rest there: an *attention sink*."
     )
     if first.own > HALF and not any(edit.site in ("v", "z") for edit in changed):
         said += takes_of_the_first(first)
-    said.append("Hide it with the switch, to see what is left.")
+    said.append("Switch on *Hide first token* to see the rest.")
     return said
 
 
 def takes_of_the_first(first: attention.FirstToken) -> list[str]:
     """Whether a head that looks mostly at the first token rests there: by its value, and by the answer."""
     lengths = (
-        f"{words.fixed(first.value_norm, 1)} long, the other tokens' "
-        f"{words.fixed(first.other_norms, 1)} on average"
+        f"its value vector for the first token has norm {words.fixed(first.value_norm, 1)}, "
+        f"those for other tokens {words.fixed(first.other_norms, 1)} on average"
     )
     if not first.hands_little:
-        return [f"This head takes something there: its value of the first token is {lengths}."]
+        return [f"This head takes something there: {lengths}."]
     # the pass without the head takes too long to be made unasked
     if sheet.is_asked_for(lm, len(labels), 1):
-        return [f"Its value of the first token is {lengths}."]
+        return [f"{words.capital(lengths)}."]
     without = replace(scene.run, edits=(*scene.run.edits, Edit("z", block, "zero", [head])))
     moved = effect(without, scene.run, at)
     token = words.as_code(words.show_id(lm, moved.token))
@@ -270,8 +292,8 @@ def takes_of_the_first(first: attention.FirstToken) -> list[str]:
     after = words.percent(moved.after)
     answer = f"with the head's output set to 0, {token} comes next with {after} instead of {before}"
     if moved.kl < FELT:
-        return [f"This head rests there: its value of the first token is {lengths}, and {answer}."]
-    return [f"Its value of the first token is {lengths}. Yet the head matters here: {answer}."]
+        return [f"This head rests there: {lengths}, and {answer}."]
+    return [f"{words.capital(lengths)}. Yet the head matters here: {answer}."]
 
 
 with grid:
@@ -304,7 +326,7 @@ with picture:
 if beside is not None:
     with beside:
         if shown == marks.DIFFERENCE:
-            st.caption("The lines are the changed model's: a difference has none.")
+            st.caption("The lines show the changed model: a difference has no lines.")
         few = marks.window(at, len(labels), ARCS_WINDOW)
         lanes = [head] if average else range(config.n_heads)
         if scene.other is not None and side == marks.UNCHANGED:
@@ -322,36 +344,37 @@ if beside is not None:
         )  # fmt: skip
         where(few)
         if few.start:
-            st.caption("What these tokens give to those before them is not drawn.")
+            st.caption("Attention to the tokens before these is not drawn.")
 
 # ---- how to read it ----
 
 steps_of = sheet.of(scene, attention.steps, block, head)
 with reading:
-    sums = "A row sums to 1"
+    sums = "Each row sums to 1."
     if scaled:
-        sums = "A row sums to 1, but where a change scales it"
+        sums = "Each row sums to 1, unless a change scales it."
     reads = [
-        "**How to read it.** A row is a token that looks (its query), a column one that is looked "
-        "at (its key), a cell how much of the row's attention goes there.",
-        f"{sums}; what is right of the diagonal comes later and is masked.",
-        "A line just below the diagonal is a head that looks at the token just before, a line "
-        "further down one that found a repeat, a column one token that everybody looks at.",
+        "**How to read it.** Each row is a token that looks (its query), each column a token that "
+        "is looked at (its key). A cell shows how much of the row's attention goes there.",
+        f"{sums} Cells right of the diagonal are masked: those tokens come later.",
+        "A line just below the diagonal: the head looks at the token just before. A line further "
+        "down: it found a repeat. A vertical stripe: one token that all others look at.",
     ]
     if ARCS.value:
         reads += [
-            "**In the lines** each token stands twice: on the left it looks, on the right it is "
-            "looked at; a line is as thick as the weight.",
-            "Parallel lines one step up are a head that looks at the token just before, a fan one "
-            "token that everybody looks at.",
-            "The block's other heads, each with its colour, can be switched on beside this one.",
+            "**The lines.** Each token appears twice: on the left it looks, on the right it is "
+            "looked at. A thicker line means a larger weight.",
+            "Parallel lines one step up: the head looks at the token just before. A fan: one token "
+            "that all others look at.",
+            "Switch on the block's other heads to compare them; each has its own colour.",
         ]
     if shown == marks.DIFFERENCE:
-        colours = (
+        reads.append(
             "In the *difference* a cell is orange where the changed model looks more than the "
-            "unchanged one, and blue where it looks less"
+            "unchanged one, and blue where it looks less."
         )
-        reads.append(f"{colours}." if scaled else f"{colours}; a row sums to 0.")
+        if not scaled:
+            reads.append("There each row sums to 0.")
     words.prose(" ".join(reads), "query", "key", "causal mask")
     first = attention.first_token(measured.first, steps_of.now.v, block, head)
     if first is not None and (first.draws_all or first.draws_own):
@@ -363,24 +386,19 @@ with way:
     title = f"The steps of block {block}, head {head}"
     st.subheader(title, anchor=False)
     if average:
-        averaged = f"The picture above is the average of {words.counted(config.n_heads, 'head')}"
-        if hide:
-            averaged += ", rescaled without the first token"
         st.markdown(
-            f"{averaged}. An average has no steps of its own: these are of head {head} alone."
+            f"An average has no steps of its own, so here are the steps of head {head} alone."
         )
-    elif hide:
-        st.markdown(
-            "These are the model's own numbers: nothing is hidden here, and nothing rescaled."
-        )
+    if hide:
+        st.markdown("The steps show the model's own numbers: nothing is hidden or rescaled here.")
     if own.moved:
-        st.markdown(f"These are the **{side}** model's.")
+        st.markdown(f"You see the steps of the **{side}** model.")
     put = {"attn": "the weights (6)", "z": "the output (8)"}
     given = [put[edit.site] for edit in changed if edit.site in put]
     if given and side == marks.CHANGED:
         st.markdown(
-            f"This head is changed: the change gives {' and '.join(dict.fromkeys(given))}, and the "
-            "steps before do not lead there."
+            f"A change of this head sets {' and '.join(dict.fromkeys(given))}, so the steps "
+            "before do not lead there."
         )
     if side == marks.CHANGED:
         of_side = steps_of.now
@@ -401,7 +419,7 @@ with way:
         ("q", "q", "1 query", "what a token looks for", "query"),
         ("k", "k", "2 key", "what a token offers", "key"),
         ("scores", "scores", "3 query · key", "a dot product per pair", ""),
-        ("scaled", "scores", f"4 ÷ √{size}", f"every score by {root}", ""),
+        ("scaled", "scores", f"4 ÷ √{size}", f"each score ÷ {root}", ""),
         ("masked", "scores", "5 masked", "later tokens hidden", ""),
         ("weights", "weights", "6 softmax", row_sums, "output"),
         ("v", "v", "7 value", "what a token hands over", "value"),
@@ -459,19 +477,19 @@ with worked_out:
             f"**softmax** over the {words.counted(at + 1, 'key')} that {places[at]} can see: "
             f"e^({words.fixed(now.scaled, 2)} − {words.term(words.fixed(now.row.largest, 2))}) = "
             f"{exp}, and {exp} ÷ {total} = **{cells.map(lambda c: c.weight or 0.0):4}**, where "
-            f"{total} is the sum of the row. (Its largest score is taken off first; that changes "
-            "no weight, and nothing overflows.)"
+            f"{total} is the sum over the row. (Subtracting the row's largest score first changes "
+            "no weight, and keeps e^… from overflowing.)"
         ]
         if "attn" in put_here:
             steps_said.append(
                 f"**changed**: the change puts {words.significant(used, 4)} in its place."
             )
         goes = (
-            f"**weight × value**: {words.significant(used)} of the value of {places[key]} goes "
-            f"into the output for {places[at]}"
+            f"**weight × value**: the value of {places[key]}, times {words.significant(used)}, "
+            f"goes into the output for {places[at]}"
         )
         if "z" in put_here:
-            goes += ", in whose place the change puts another"
+            goes += ", but the change puts another output in its place"
         steps_said.append(f"{goes}.")
         base = float(own.now[at, key])
         lost = float(own.now[at, 0])
@@ -554,20 +572,19 @@ def every_head() -> pd.DataFrame:
 
 
 about = (
-    "A row per head. `share` is the mean of its role's attention over the queries of "
-    "`row_positions`, each summed over the keys that the role means; `to_…` is the same for every "
-    "role. "
+    "A row per head. `share` is the attention that goes to the keys of its role, averaged over the "
+    "queries in `row_positions`; the columns `to_…` give the same for every role. "
 )
 if len(labels) > 1:
-    about += "Row 0 can only look at itself and counts nowhere. "
+    about += "Row 0 can only look at itself, so it is left out. "
 about += (
-    "`rest` is what the same rows leave on the first token, `share_of_rest` the share of what is "
-    "then left: by this a head is named. `spread` is e to the mean entropy: over so many tokens "
-    "the attention reaches. `mean_write` is the mean length of what the head adds to the residual "
-    f"stream. {heads.CALLED}."
+    "`rest` is what these rows give to the first token, `share_of_rest` the share of the "
+    "remainder, which decides the label. `spread` is e to the power of the mean entropy: over how "
+    "many tokens the attention is spread. `mean_write` is the mean norm of what the head adds to "
+    f"the residual stream. {heads.CALLED}."
 )
 if scene.other is not None:
-    about += " `moved` is what the weights of a row gained or lost, the larger of the two; the mean of the rows."
+    about += " `moved` is what a row's weights gained or lost, the larger of the two, averaged over the rows."
 sheet.numbers_of("heads", every_head, about, "what each head does")
 sheet.code_of(
     scene, [MultiHeadAttention.forward, attention.steps], attention.weights, block, one, hide

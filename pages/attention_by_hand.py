@@ -152,19 +152,22 @@ def mixed(way: str, start: given.Given, found: Sequence[lesson.Attention], query
     context = sheets.vector(first_head.context[query].tolist())
     seen = [j for j in range(len(start.words)) if first_head.masked[query, j] > -torch.inf]
     if len(seen) == 1:
-        only = "Nothing stands before it"
+        only = "no word comes before it"
         if len(start.words) == 1:
-            only = "There is no other word"
-        text = f"{only}: {name} gives itself weight 1.0000. Its context is its own {kind}, **{context}**."
+            only = "there is no other word"
+        text = (
+            f"{name} can only look at itself: {only}. Its context is its own {kind}, **{context}**."
+        )
     else:
         shares = [
             f"{sheets.four(first_head.weights[query, j].item())} of {words.as_code(start.words[j])}"
             for j in seen
         ]
-        mixes = f"{name} mixes {words.listed(shares)}."
+        mixes = f"The new vector of {name}, its *context*, is a mix of all words that it can see."
+        takes = "It takes"
         if way == "heads":
-            mixes = f"In head 0, {mixes}"
-        text = f"{mixes} Its context is this mix of their {kind}s, **{context}**."
+            takes = "In head 0 it takes"
+        text = f"{mixes} {takes} {words.listed(shares)}. Mixed like that, their {kind}s give **{context}**."
     if way == "simple":
         drawn = None
     else:
@@ -176,27 +179,28 @@ def mixed(way: str, start: given.Given, found: Sequence[lesson.Attention], query
     if sheets.vector(printed) == ours:
         return f"{text} The book prints the same for {name}: {ours}."
     theirs = sheets.vector(printed)
-    return f"{text} HackTricks, which has this example, prints {theirs}, from rounded numbers."
+    return f"{text} (HackTricks, the source of this example, rounds earlier and prints {theirs}.)"
 
 
 def how_to_read(way: str, start: given.Given) -> str:
     """One thing to look for in each way."""
     count = len(start.words)
     ways = {
-        "simple": "A score is a dot product: large where two vectors point the same way. Softmax makes each "
-        "row sum to 1, and the context mixes the vectors in these shares. Nothing here is learned yet.",
+        "simple": "A score is a dot product: it is large if two long vectors point the same way. Softmax turns "
+        "each row of scores into shares that sum to 1. The context mixes the vectors in these shares. Nothing "
+        "here is learned yet.",
         "weights": "Three matrices, which training can set, give every word a query, a key and a value. A "
-        "score is now query · key: what `a` gives `b` is no longer what `b` gives `a`. It is divided by √2, "
-        "since a query has 2 numbers.",
-        "causal": "A word may look at itself and back. What comes later is set to −∞ before the softmax: "
+        "score is now query · key, so the score from `a` to `b` need not be that from `b` to `a`. It is divided "
+        "by √2, because a query has 2 numbers.",
+        "causal": "A word may look at itself and back. Scores of later words are set to −∞ before the softmax: "
         "e^−∞ = 0, and each row still sums to 1. A transformer with this mask is a decoder; an encoder has "
         "none. In cross-attention the keys and values come from another text.",
-        "heads": "Two heads read the same vectors with matrices of their own. Their contexts stand side by "
-        "side; a GPT mixes them by one more matrix, `out_proj`: the next step. Every word is compared with "
-        f"every word, {count} × {count} = {count**2} scores in each head: twice as many words need four "
-        "times as many.",
+        "heads": "Two heads read the same vectors, each with its own matrices. Their contexts are put side by "
+        "side; a GPT then mixes them by one more matrix, `out_proj`: the next step. Each head compares every "
+        f"word with every word: {count} × {count} = {count**2} scores. Double the words, and there are four "
+        "times as many scores.",
     }
-    return f"Read along a row, from a word's vector on the left to its context on the right. {ways[way]}"
+    return f"Read each row from left to right, from a word's vector to its context. {ways[way]}"
 
 
 def worked_out(start: given.Given, found: lesson.Attention, query: int) -> str:
@@ -277,7 +281,8 @@ def by_pencil() -> None:
         picked = QUERY.value
     query = min(picked, count - 1)
 
-    said = f"So far: **{STEPS[STEP.value]}**. Next: {STEPS[steps[min(at + 1, len(steps) - 1)]]}."
+    following = STEPS[steps[min(at + 1, len(steps) - 1)]]
+    said = f"You see the steps up to **{STEPS[STEP.value]}**. Press › for the next: {following}."
     if STEP.value == "context":  # nothing is given away before its step
         said = mixed(way, start, found, query)
     words.prose(said, "query", "key", "value")
@@ -287,7 +292,7 @@ def by_pencil() -> None:
         "by_hand",
         sheets.lines(start, found, way, steps, STEP.value),
         query,
-        "Point at a number to see what it is made of. Dotted ones can be typed anew; a click follows a word.",
+        "Point at a number to see how it is made. Click one with a dotted line to edit it, or a word to follow it.",
         on_number=type_number,
         on_word=type_word,
         on_row=QUERY.set,
@@ -299,12 +304,12 @@ def by_pencil() -> None:
         horizontal=True, vertical_alignment="center", gap="small", key="by_hand_count"
     ):
         sheet.button(
-            "A word more", "word_more", set_count, count + 1, disabled=count >= given.MOST_WORDS
+            "Add a word", "word_more", set_count, count + 1, disabled=count >= given.MOST_WORDS
         )
-        sheet.button("A word less", "word_less", set_count, count - 1, disabled=count <= 1)
-        back: Any = {"type": "tertiary", "help": "Take back all that was typed."}
+        sheet.button("Remove a word", "word_less", set_count, count - 1, disabled=count <= 1)
+        back: Any = {"type": "tertiary", "help": "Undo all your edits."}
         sheet.button(
-            "As printed",
+            "Reset",
             "by_hand_back",
             start_again,
             icon="undo",
@@ -323,7 +328,7 @@ def by_pencil() -> None:
         softmax()
         trick(start)
 
-    caption = "Where the mask hides a key there is a score, but no weight."
+    caption = "A masked key has a score, but no weight."
     sheet.numbers_of(
         "by_hand_pairs", lambda: pairs(start, found), caption, "pairs", missing="masked"
     )
@@ -347,7 +352,7 @@ def softmax() -> None:
     others = words.unlike_printed(lesson.SLIDE_WEIGHTS, weights)
     with left:
         said = (
-            "e to the power of each score makes all of them positive; then each is divided by "
+            "First take e to the power of each score: now all are positive. Then divide each by "
             "their sum. The scores are from Fijalkow's slides *Transformers from scratch*, which "
             "print these weights"
         )
@@ -355,8 +360,9 @@ def softmax() -> None:
             said += f" but for {', '.join(others)}."
         else:
             said += "."
-        more = f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
-        words.prose(said + more * bool(powers), "softmax")
+        words.prose(said, "softmax")
+        if powers:
+            st.markdown(f"Rounding: the slides print e^score as {', '.join(powers)}.")
     with right:
         columns = zip(lesson.SLIDE_SCORES, exponentials, weights, strict=True)
         rows = [tables.Row([*map(sheets.four, values)]) for values in columns]
@@ -368,9 +374,9 @@ def trick(start: given.Given) -> None:
     """The averaging trick, three programs side by side."""
     st.markdown("#### The trick behind it: averages")
     words.prose(
-        "A simpler way to let words mix: each takes the **average** of itself and all before it: "
-        "by a loop, by a matrix, by softmax over zeros and −∞. Replace the zeros by query · key, "
-        "and it is attention.",
+        "The simplest way to mix words: each takes the **average** of itself and all words before "
+        "it. A loop, a matrix, and a softmax over zeros and −∞ all give the same. Replace the zeros "
+        "by query · key, and you have attention.",
         "softmax",
     )
     of = AVERAGED.choose(
@@ -381,9 +387,7 @@ def trick(start: given.Given) -> None:
     if of == "notebook":
         printed = (value for row in lesson.NOTEBOOK_AVERAGES for value in row)
         others = words.unlike_printed(printed, averages.flatten().tolist())
-        st.markdown(
-            f"The notebook has more digits, and prints the same but for {', '.join(others)}."
-        )
+        st.markdown(f"The notebook prints the same, up to rounding: {', '.join(others)}.")
     ways = lesson.averages_by_matrix, lesson.averages_by_softmax
     apart = max(float((other(x).context - averages).abs().max()) for other in ways)
     if apart == 0:

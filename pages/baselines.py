@@ -63,10 +63,10 @@ def lead(more: str = "") -> None:
     """The page's first sentence, again where there is more to say."""
     with above:
         words.prose(
-            f"Count which character follows which in a chapter of *Alice* ({len(text):,} "
-            "characters): that is a bigram, nearly the smallest language model. A byte of books "
-            f"that it never saw costs it **{words.fixed(bits.bigram, 2)} bits**; a blind guess "
-            f"among {bits.characters} characters costs {words.fixed(bits.blind, 2)}{more}."
+            "A bigram only counts which character follows which; a GPT has to beat it. We count in a "
+            f"chapter of *Alice*, {len(text):,} characters. On unseen books the bigram needs "
+            f"**{words.fixed(bits.bigram, 2)} bits** per byte; blind guessing needs "
+            f"{words.fixed(bits.blind, 2)}{more}."
         )
 
 
@@ -83,17 +83,17 @@ def both_tables() -> None:
     h = counts.characters.index("h")
     best = int(counts.pairs[h].argmax())
     loss = words.significant(networks[step].loss(counts), 4)
-    trained = "before the first step, of random numbers"
+    trained = "before training, with random numbers"
     if step:
         trained = f"after {words.counted(step, 'step')}"
     with sentence:
         words.prose(
-            f"Left, the counts: after `h` comes {words.as_code(names[best])} "
-            f"{words.percent(float(counts.probabilities[h, best]))} of the time. Right, a network "
-            f"of one matrix {trained}: its loss is {loss} nats per character, where a blind guess "
-            f"has {words.significant(math.log(len(names)), 4)}. Move the steps: it arrives at the "
-            f"counts, whose own loss is {words.significant(counts.loss, 4)}. No table of pairs can "
-            "have less."
+            f"Left: the counts. After `h`, {words.as_code(names[best])} comes "
+            f"{words.percent(float(counts.probabilities[h, best]))} of the time. Right: a network of "
+            f"one matrix, {trained}. Its loss is {loss} nats per character; blind guessing has "
+            f"{words.significant(math.log(len(names)), 4)}. Move the slider: the network approaches the "
+            f"counts and their loss, {words.significant(counts.loss, 4)}. No table of pairs can do "
+            "better on this chapter."
         )
     square = np.ix_(often, often)
     shown = [names[i] for i in often]
@@ -108,8 +108,8 @@ def both_tables() -> None:
     sheet.sideways("baselines_pairs")
     frame.chart(fig, key="baselines_pairs", which=(f"step{step}",), alt=alt)
     st.caption(
-        f"A row is the character that stands there, a column the next. The {len(often)} most "
-        f"frequent of {len(names)} are shown; *In numbers* has all."
+        f"Rows: a character. Columns: the next one. The picture shows the {len(often)} most "
+        f"frequent of {len(names)} characters; *In numbers* has all."
     )
 
 
@@ -120,31 +120,33 @@ both_tables()
 st.subheader("Further back: a small MLP", anchor=False)
 sheet.end_unless_near("mlp")  # its training takes seconds
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    context = CONTEXT.choose("Characters it looks back", {n: str(n) for n in CONTEXTS})
+    context = CONTEXT.choose("Characters it sees", {n: str(n) for n in CONTEXTS})
     steps = STEPS.number(st.number_input, "Steps of training", 50, 3000, step=50, width=160)
 recipe = mlp.Recipe(context=context, steps=steps)
 fit = fit_of(recipe)
 bar = st.empty()
 size = len(fit.tokenizer.vocabulary)
 while not fit.done:  # a click interrupts it, and it goes on from there
-    bar.progress(fit.step / recipe.steps, f"the MLP learns: step {fit.step} of {recipe.steps}")
+    bar.progress(fit.step / recipe.steps, f"The MLP learns: step {fit.step} of {recipe.steps}")
     fit.go_on(MEASURED_EVERY)
 bar.empty()
 held_out = fit.held_out[-1]
 lowest = int(np.argmin(fit.held_out))
+sees = f"the last {context}"
+if context == 1:
+    sees = "one, too"
 said = (
-    "A bigram forgets all but one character. This network looks the last "
-    f"{words.counted(context, 'character')} up in a table of {size} rows of {recipe.embedding} "
-    f"numbers, and sends what it finds through {recipe.hidden} hidden units: "
+    f"A bigram sees one character; this network sees {sees}. It turns each into a "
+    f"vector of {recipe.embedding} numbers, and passes them through {recipe.hidden} hidden units: "
     f"{recipe.parameters(size):,} parameters (Bengio and others, 2003). After {recipe.steps} steps "
-    f"of {recipe.batch} examples it ends at {words.fixed(fit.own[-1], 2)} bits per byte of the "
-    f"text it learns from, and **{words.fixed(held_out, 2)}** of a text that it never saw; the "
-    f"bigram has {words.fixed(bits.bigram, 2)} there."
+    f"of {recipe.batch} examples it needs {words.fixed(fit.own[-1], 2)} bits per byte of its own "
+    f"text, and **{words.fixed(held_out, 2)}** on unseen books, where the bigram needs "
+    f"{words.fixed(bits.bigram, 2)}."
 )
 if held_out > fit.held_out[lowest] + 0.02 and fit.own[-1] < fit.own[lowest]:
     said += (
-        f" After {fit.steps[lowest]} steps it was {words.fixed(fit.held_out[lowest], 2)}: since "
-        "then it has become better on its own text, and worse on others."
+        f" After {fit.steps[lowest]} steps it was at {words.fixed(fit.held_out[lowest], 2)}. Since "
+        "then it has become better on its own text, and worse on others: it overfits."
     )
 words.prose(said, "parameter")
 ticks = range(0, len(fit.steps), 1 + len(fit.steps) // 13)
@@ -164,7 +166,7 @@ sheet.curves(
     rest=bits.bigram,
     many=True,
 )
-st.caption("The line across is the bigram, on the held-out text.")
+st.caption("The horizontal line: the bigram on the held-out text.")
 
 # ---- on one scale: bits per byte of the same held-out text ----
 
@@ -175,7 +177,7 @@ cost = None
 read = compared.reading(frame.lm)
 if read is None:
     st.markdown(
-        f"{name} is not among them: it lacks a token that the held-out text has, or predicts none."
+        f"{name} is missing: it lacks a token of the held-out text, or predicts none of it."
     )
 elif sheet.is_wanted(MEASURE, frame.lm, len(read.windows[0]), len(read.windows)):
     says = "the model reads the held-out text: {} of {} windows".format
@@ -183,7 +185,7 @@ elif sheet.is_wanted(MEASURE, frame.lm, len(read.windows[0]), len(read.windows))
     cost = sheet.worked(
         Run(frame.key, (0,)), compared.bits_per_byte, read, says=says, key="base_stop", stop=stop
     )
-    lead(f", and the model {name} needs **{words.fixed(cost, 2)}**")
+    lead(f", the model {name} **{words.fixed(cost, 2)}**")
 else:
     sheet.button(
         f"Measure {name} ({len(read.windows):,} passes)", "base_measure_start", MEASURE.set, "on"
@@ -208,21 +210,22 @@ with place:
         height=70 + 44 * len(scale),
     )
 said = (
-    "A character and a token are different units: their losses cannot be compared. So all pay for "
-    "the same text, the beginnings of five books that neither these nor the bundled GPT were "
-    "trained on, and what they pay is divided by its bytes. The bigram is mixed with the single "
-    f"characters (k = {bits.strength:g}): a pair that it never saw would cost infinitely much. A "
-    "trained GPT has read far more than this chapter, looks farther back, and has more parameters."
+    "Losses per character and per token cannot be compared. So all models predict the same text, and "
+    "we divide what it costs them by its bytes. The text: the beginnings of five books that neither "
+    "these models nor the bundled GPT were trained on. The bigram is mixed with the frequencies of "
+    f"single characters (k = {bits.strength:g}), since a pair that it never saw would cost infinitely "
+    "much. A trained GPT has read far more than this chapter, sees more of the text, and has more "
+    "parameters."
 )
 if cost is not None and read is not None:
     tokens = sum(len(window) - 1 for window in read.windows)
     vocabulary = frame.lm.config.vocab_size
     blind = tokens * math.log2(vocabulary) / read.bytes
     said += (
-        f" The model {name} reads windows of up to {len(read.windows[0]):,} tokens, and guesses "
-        f"what begins one from little. A blind guess among its {vocabulary:,} tokens would cost "
-        f"{words.fixed(blind, 2)}: one stands for {words.fixed(read.bytes / tokens, 1)} bytes on "
-        "average."
+        f" The model {name} reads windows of up to {len(read.windows[0]):,} tokens, and knows little at "
+        f"the beginning of each. Blind guessing among its {vocabulary:,} tokens would need "
+        f"{words.fixed(blind, 2)} bits per byte: a token has {words.fixed(read.bytes / tokens, 1)} "
+        "bytes on average."
     )
 words.prose(said, "token")
 
@@ -230,8 +233,8 @@ words.prose(said, "token")
 
 st.subheader("What they write", anchor=False)
 st.markdown(
-    "Each draws one character after the other from its own probabilities. The bigram knows which "
-    "letters go together; the MLP begins to spell. A GPT writes words: see the page *Next token*."
+    "Each model draws one character after the other from its probabilities. The bigram knows which "
+    "letters go together; the MLP begins to spell. A GPT writes words: see the page *Generate*."
 )
 ids = counts.tokenizer.encode(text[0])
 line_end = "\n"
@@ -260,8 +263,8 @@ def pairs() -> pd.DataFrame:
 
 
 told = (
-    "How often each pair was counted, its share of all that came after the first character, and "
-    "what the network gives it at the step that is shown."
+    "How often each pair was counted, its share among all pairs with the same first character, and "
+    "the network's probability at the step shown."
 )
 sheet.numbers_of("baselines_pairs", pairs, told, "every pair")
 measured = pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})

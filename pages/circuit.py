@@ -34,8 +34,8 @@ BESIDE: sheet.Param[str | None] = sheet.Param("sheet_unchanged", str, None, shee
 PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET, BESIDE)
 
 NOBODY = "none"  # the empty circuit, in an address
-SEARCHES = {"remove": "Take heads away one by one", "add": "Add heads one by one"}
-CURVES = {"remove": "taken away one by one", "add": "added one by one"}
+SEARCHES = {"remove": "Remove heads one by one", "add": "Add heads one by one"}
+CURVES = {"remove": "removed one by one", "add": "added one by one"}
 RANDOM = "added in a random order"
 HERE = "this circuit"
 # A link's score has four digits that mean something, and another machine other last ones of its logits.
@@ -50,8 +50,8 @@ lm = scene.lm
 explained = target.target_input(scene, "Token to keep", "nothing: the probability")
 SEARCH.within((*numbers.WAYS, "both"))
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_circuit"):
-    others = OTHERS.choose("Every other head gives", dict(reversed(GIVES.items())))
-    forwards = FORWARDS.widget(st.toggle, "The feed-forwards stay")
+    others = OTHERS.choose("Every other head outputs", dict(reversed(GIVES.items())))
+    forwards = FORWARDS.widget(st.toggle, "Keep the feed-forward layers")
 if others == "sample":
     sheet.read_sample(scene.run, "circuit_sample_stop", partial(OTHERS.set, "mean"))
 
@@ -110,8 +110,8 @@ of = len(everyone)
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
     for way, label in SEARCHES.items():
         told = (
-            "A greedy search: each step tries every head, and takes the one that leaves F closest "
-            "to the whole model's. It takes about half as many passes as all heads squared."
+            "A greedy search: each step tries every head and picks the one that leaves the prediction "
+            "closest to the whole model's. It runs the model about half the number of heads squared times."
         )
         on: Any = {"icon": "search", "help": told, "disabled": SEARCH.value in (way, "both")}
         sheet.button(label, f"circuit_{way}", also_search, way, **on)
@@ -128,7 +128,7 @@ if CIRCUIT.value is not None:
         heads = tuple(numbers.parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, lm))
     except ValueError as error:
         st.warning(
-            f"The link's circuit cannot be read, and is left out: {words.escaped(str(error))}."
+            f"The circuit in this link cannot be read and is ignored: {words.escaped(str(error))}."
         )
 
 tokens = len(scene.tokens)
@@ -155,48 +155,57 @@ if is_model:
     else:
         all_in = f"All {of} heads are in"
     sentences = [
-        f"{all_in}: that is the model itself, and {measured} is **{number(whole)}**.",
-        f"With no head in, each giving {GIVES[others]}, it is {number(empty)}.",
+        f"{all_in}: this is the whole model.",
+        f"{words.capital(measured)} is **{number(whole)}**.",
+        f"With no head (each outputs {GIVES[others]}) it is {number(empty)}.",
     ]
     if something_to_keep:
-        sentences.append("How few heads keep it as it is?")
+        sentences.append("How few heads are enough to keep it?")
     else:
-        sentences.append("No head is needed: there is nothing to keep.")
+        sentences.append("No head is needed here: there is nothing to keep.")
 else:
-    some_in = f"**{size} of {of} heads** are in"
+    with_heads = f"With these **{size} heads**"
     if size == 0:
-        some_in = "No head is in"
+        with_heads = "With no head"
     elif size == 1:
-        some_in = f"**1 of {of} heads** is in"
-    left_out = "Every other head and every feed-forward"
+        with_heads = "With this **one head**"
+    left_out = "Every other head and every feed-forward layer"
     if forwards:
         left_out = "Every other head"
+    if not something_to_keep:
+        opening = "There is nothing to keep here."
+    elif kept:
+        opening = f"{with_heads}, the model keeps its prediction."
+    else:
+        opening = f"{with_heads}, the model does not keep its prediction."
     sentences = [
-        f"{some_in}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, "
-        f"no head {number(empty)}.",
-        f"{left_out} gives {GIVES[others]}.",
+        opening,
+        f"{words.capital(measured)} is **{number(value)}**, against {number(whole)} in the whole "
+        f"model and {number(empty)} with no head.",
+        f"{left_out} outputs {GIVES[others]}.",
     ]
     if something_to_keep:
-        side = "higher" if value > whole else "lower"
-        everybody = "all" if forwards else "the whole model"  # which has its feed-forwards, too
+        everybody = "all"
+        if not forwards:
+            everybody = "the whole model"  # which has its feed-forwards, too
         sentences.append(
-            f"The prediction is **{verdict}**: it is {off} {side} than in the whole model, and "
-            f"{number(enough)} is allowed, a tenth of the way from no head to {everybody}."
+            f"The prediction counts as kept up to an error of {number(enough)}, a tenth of the way "
+            f"from no head to {everybody}; here the error is {off}."
         )
     else:
         everybody = "the whole model"
         if forwards:
             everybody = "all heads"
-        sentences += [
-            f"No head at all gives the same as {everybody}: there is nothing to keep.",
-            f"This is {off} off.",
-        ]
+        sentences.append(
+            f"No head at all gives the same as {everybody}; here the difference is {off}."
+        )
     if something_to_keep and not kept and (value > whole) == (whole > empty):
-        lowers = "raises it"
+        lowers = "raise it"
         if value > whole:
-            lowers = "lowers it"
-        left_out = "what is left out, taken together,"
-        sentences.append(f"This circuit overshoots: {left_out} {lowers} in the whole model.")
+            lowers = "lower it"
+        sentences.append(
+            f"This circuit overshoots: in the whole model, the parts left out together {lowers}."
+        )
 unchanged = None
 worth = None
 with verdict_above:
@@ -209,9 +218,12 @@ with verdict_above:
             unchanged = chance
         else:
             unchanged = logit
+        before_and_after = f"{number(unchanged)} → {number(whole)}"
+        if number(unchanged) == number(whole):
+            before_and_after = f"{number(whole)} before and after"
         st.caption(
-            "The whole model, M, is the changed one, and the circuit is one of it. F of the "
-            f"changed model is {number(whole)}, of the unchanged one {number(unchanged)}."
+            f"Your change: {measured} **{before_and_after}**. The circuit is part of the changed "
+            "model; “the whole model” is the changed one, too."
         )
     if SCORE.value is not None and CIRCUIT.value is not None:
         shown = words.significant(value, 4)
@@ -220,14 +232,13 @@ with verdict_above:
         )
         if readable and abs(float(SCORE.value) - value) <= max(AGREES * abs(value), OF_LOGITS):
             st.success(
-                f"The score in this link was worked out anew, and holds: {heads_in}, F is {shown}; "
-                f"the prediction is {verdict}."
+                f"We checked the score in this link, and it is right: {heads_in}, F is {shown}; the "
+                f"prediction is {verdict}."
             )
         else:
             st.warning(
-                f"The link says {words.as_code(SCORE.value)}, but with these heads, this text and "
-                f"this model F is **{shown}**, worked out just now: the link's number is not what "
-                "comes out."
+                f"This link claims F = {words.as_code(SCORE.value)}. We ran this model with these "
+                f"heads on this text, and got **{shown}**."
             )
     sets, everything = numbers.subsets(heads)
     if not is_model:  # of which both are 0
@@ -236,12 +247,12 @@ with verdict_above:
         waits = st.session_state.get(stopped) == heads or sheet.is_asked_for(
             lm, tokens, 2 * len(sets)
         )
-        label = f"Work out faithfulness and completeness ({2 * len(sets)} passes)"
+        label = f"Compute faithfulness and completeness ({2 * len(sets)} passes)"
         if not waits or st.toggle(label, key=ask):
             stop_it = partial(st.session_state.update, {stopped: heads, ask: False})
             worth = known("score", numbers.score, heads, stop=stop_it)
             worst = worth.loc[worth["gap"].idxmax()]
-            where = "with nothing taken out"
+            where = "with no head removed"
             if worst["K"]:
                 where = f"for K = {worst['K']}"
             gap = f"**{number(worst['gap'])}**"
@@ -251,8 +262,8 @@ with verdict_above:
                 tried = "some"
             words.prose(
                 f"Faithfulness, |F(M) − F(C)|: **{off}**. Completeness, the largest |F(C without "
-                f"K) − F(M without K)|: {gap}, {where}, the worst of {tried} sets K of its heads "
-                f"({len(sets)}). 0 is best for both."
+                f"K) − F(M without K)|: {gap}, {where}. That is the worst of {tried} sets K of its "
+                f"heads ({len(sets)} tried). For both, 0 is best."
             )
 
 # ---- who is in, and what each brings ----
@@ -260,7 +271,9 @@ with verdict_above:
 left, right = st.columns([5, 4], gap="medium")
 with left:
     if brought is None:
-        label = f"Colour the sheet: what does each of the {of} heads bring?"
+        label = f"Colour the heads: what does each of the {of} contribute?"
+        if of == 1:
+            label = "Colour the head: what does it contribute?"
         sheet.button(label, "circuit_sheet_start", SHEET.set, "on")
     elif scene.other is not None and sheet.is_wanted(BESIDE, lm, tokens, 2 * of):
         says = "{} of {} heads tried".format
@@ -270,20 +283,18 @@ with left:
         old = sheet.worked(scene.other, numbers.brings, ids, *asked, says=says, key=key, stop=stop)
         brought = Both(brought.now, old)
     elif scene.other is not None:
-        sheet.button(
-            "Colour it for the unchanged model, too", "circuit_sheet_beside", BESIDE.set, "on"
-        )
+        sheet.button("Compare with the unchanged model", "circuit_sheet_beside", BESIDE.set, "on")
     cells = brought or Both(np.full(shape, np.nan))
     text = (
-        f"F is {measured}. A thick frame: the head is in. The colour: what it brings, F with it "
-        "minus F without it, the others as they are. A click puts a head in or takes it out."
+        "Click a head to add or remove it. A thick frame marks a head of the circuit; its colour "
+        f"shows what it contributes: F with it minus F without it, where F is {measured}."
     )
     if cells.was is not None:
-        text += " In brackets, and at a hover: what it brings in the unchanged model."
+        text += " In brackets: the same in the unchanged model."
     st.caption(text)
     columns = [f"head {h}" for h in range(shape[1])]
     fig = share_grid(
-        cells.now, columns, None, "it brings", scene.mode, unchanged=cells.was, inside=heads
+        cells.now, columns, None, "it contributes", scene.mode, unchanged=cells.was, inside=heads
     )
     alt = f"The circuit of {axis}: {size} of {words.counted(of, 'head')}"
     scene.chart(fig, key="circuit_sheet", alt=alt, on_cell=lambda *place: take({*heads} ^ {place}))
@@ -315,25 +326,23 @@ with right:
     for way, found in searches.items():
         gap = number(abs(found.whole - found.value))
         if found.kept:
-            how = "Added one by one, until"
+            how = "Adding heads one by one, the search stops at"
             if way == "remove":
-                how = "Taken away one by one, as long as"
+                how = "Removing heads one by one, the search ends with"
             text = (
-                f"{how} F is at most {number(found.allowed)} off, below or above, while each other "
-                f"head gives {GIVES[others]}: **{words.counted(len(found.heads), 'head')}**, {gap} "
-                "off."
+                f"{how} **{words.counted(len(found.heads), 'head')}**: F is off by {gap}, and "
+                f"{number(found.allowed)} is allowed."
             )
         else:
             text = (
-                f"The search ({CURVES[way]}; each other head gives {GIVES[others]}) met no circuit "
-                f"that keeps the prediction. With **{words.counted(len(found.heads), 'head')}** it "
-                f"is closest: F is {number(found.value)}, {gap} off, and {number(found.allowed)} "
-                "is allowed."
+                f"No circuit that keeps the prediction was found (heads {CURVES[way]}). The closest "
+                f"has **{words.counted(len(found.heads), 'head')}**: F is {number(found.value)}, off "
+                f"by {gap}, and {number(found.allowed)} is allowed."
             )
         st.markdown(text)
     if not searches:
         st.markdown(
-            "Nobody has searched yet: take heads away one by one, or click them in and out yourself."
+            "No search yet. Let the page remove or add heads one by one, or click the heads yourself."
         )
     levels = [(whole, "the whole model"), (whole - enough, ""), (whole + enough, "")]
     if unchanged is not None:
@@ -358,10 +367,15 @@ with right:
     all_parts = "all heads and feed-forwards"
     if forwards:
         all_parts = "all heads"
+    found_here = ""
+    if searches:
+        found_here = (
+            "Each point of a search is a circuit: click it to select it. Heads added in a random "
+            "order show what luck would find. "
+        )
     st.caption(
-        "F for the circuits of the search, beside heads added in a random order. Between the "
-        "dashed lines around the whole model's F the prediction is kept: F is off by at most a "
-        f"tenth of what {all_parts} change. A click on a point takes that circuit."
+        f"{found_here}Between the dashed lines the prediction counts as kept: F is off by at most a "
+        f"tenth of what {all_parts} change."
     )
 
 # ---- the link that holds the circuit and its score ----
@@ -370,15 +384,18 @@ sheet.end_unless_near("golf")
 if not is_model:
     edits = circuit_passes.edits_of(lm, heads, others, forwards)
     sheet.button(
-        "Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits
+        "Use this circuit as the model on every page", "circuit_everywhere", changes.add, *edits
     )
+error = f"off by {off}"
+if value == whole:
+    error = "exact"
 golf = [
-    f"**Circuit golf:** {heads_in}, and the prediction is {verdict} (F is {off} off; "
-    f"{number(enough)} is allowed)."
+    f"**Circuit golf:** {heads_in}, prediction {verdict} ({error}; an error up to {number(enough)} "
+    "is allowed)."
 ]
 if kept and something_to_keep:
-    golf.append("Who needs fewer?")
-golf.append("The link holds the circuit and its F:")
+    golf.append("Can you do it with fewer?")
+golf.append("Share your circuit and its score with this link:")
 st.markdown(" ".join(golf))
 link = {
     CIRCUIT.name: numbers.written(heads) or NOBODY,
@@ -388,33 +405,32 @@ link = {
 query = urlencode(state.link() | sheet.in_link(PARAMS, link), safe="+")
 st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
 words.prose(
-    "**What to look for.** A head that is in and has hardly any colour can go. One that is out and "
-    "has a colour would change F: orange raises it, blue lowers it. Heads work together: one that "
-    "copies is worth nothing without the one that finds what to copy, so heads that are *added* "
-    "one by one may seem to bring nothing for long. And heads stand in for one another: of two "
-    "that do the same, either can go. So neither way need find the fewest.",
+    "**What to look for.** A head with a thick frame and hardly any colour can go. A coloured head "
+    "without a thick frame would change the prediction if you added it: orange raises it, blue lowers "
+    "it. Heads work together: one that copies is useless without the one that finds what to copy, so "
+    "the first heads that you *add* may seem to do nothing. Heads also replace each other: of two that "
+    "do the same, you can remove either. Neither search is guaranteed to find the smallest circuit.",
     "head",
 )
 st.caption(
-    "What always stays: the embeddings, the LayerNorms, the biases of the attentions. The "
-    "feed-forwards stay as well, unless the switch takes them away: then each gives "
-    f"{GIVES[others]}."
+    "The embeddings, the LayerNorms and the attention biases always stay. The feed-forward layers "
+    f"stay, too, unless you switch them off: then each outputs {GIVES[others]}."
 )
-with st.expander("How faithful and complete are meant", icon=":material/balance:"):
+with st.expander("What faithful and complete mean", icon=":material/balance:"):
     st.markdown(f"""
 After Wang et al., *Interpretability in the Wild*, 2022, section 4. M is the model with all its parts, C the
-circuit, and F is {measured}, with everything replaced that is not in.
+circuit, and F is {measured} when everything outside the circuit is replaced.
 
-- **faithfulness** |F(M) − F(C)|: what the circuit gets wrong, too little or too much. The prediction is kept
-  where that is at most a tenth of |F(M) − F(no head)|.
-- **completeness** the largest |F(C without K) − F(M without K)| over sets K of the circuit's heads: taken out
-  of the circuit and out of the model, they should do the same harm. Where it is large, the model has other
-  heads that stand in, and the circuit has not all of them.
+- **faithfulness** |F(M) − F(C)|: the error of the circuit, too low or too high. The prediction is kept
+  if it is at most a tenth of |F(M) − F(no head)|.
+- **completeness** the largest |F(C without K) − F(M without K)| over sets K of the circuit's heads: removing K
+  should do the same harm to the circuit and to the model. If it is large, the model has other heads that step
+  in, and the circuit does not contain all of them.
 - **size** |C|: the number of heads.
 
-There, F is the difference of two logits, averaged over many prompts of one form, and the mean is that of
-those prompts, position by position. Here there is one text, and a mean is the same at every position. The
-tenth is ours.
+In the paper, F is the difference of two logits, averaged over many prompts of one form, and the mean is taken
+over those prompts, position by position. Here there is one text, and a mean is the same at every position. The
+limit of a tenth is our choice.
 """)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 
@@ -435,14 +451,16 @@ def every_head() -> Both[pd.DataFrame]:
     return Both(table, None if brought.was is None else table.assign(brings=brought.was.ravel()))
 
 
-caption = "What each head brings: F with it, F without it, the others of the circuit as they are."
+caption = (
+    "What each head contributes: F with it and F without it; the other heads of the circuit stay."
+)
 sheet.numbers_of("circuit", every_head, caption, what="every head")
 if worth is not None:
-    text = "F of the circuit without the heads K, F of the model without them, and how far apart the two are."
+    text = "F of the circuit without the heads K, F of the model without them, and the gap between the two."
     sheet.numbers_of("circuit-sets", worth, text, "the sets K")
 if searches:
     every = pd.concat([rows.assign(way=name) for name, rows in steps.items()], ignore_index=True)
-    text = "Each circuit of the search: the head that was taken away or added, and F."
+    text = "Each step of the search: the head that was removed or added, and F."
     sheet.numbers_of("circuit-search", every, text, "the curves")
 sources: list[Any] = [
     numbers.each_brings,

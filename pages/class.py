@@ -41,7 +41,7 @@ def begin() -> None:
     name = st.session_state["class_guide"]
     own = still_here(FILE)
     if st.session_state.get(FILE) is not None and not own:
-        classroom.say("Your guide is no longer here: choose its file once more.")
+        classroom.say("Your guide is no longer here. Choose its file again.")
         return
     try:
         if own:
@@ -55,7 +55,7 @@ def begin() -> None:
         return
     if state.model().name.startswith(UPLOAD):
         classroom.say(
-            "A model opened as a file stays with who opened it. Choose one that pupils have."
+            "Only you can use a model that you opened as a file. Choose one that your pupils have, too."
         )
         return
     model = sheet.in_link(state.MODEL)
@@ -127,25 +127,24 @@ def nobody() -> None:
         with st.form("class_join", width=360):
             st.subheader("Join", anchor=False)
             st.markdown(
-                "The code stands on your teacher's screen. You get a name here; nobody asks yours."
+                "Enter the code from your teacher's screen. The app gives you a name; nobody asks for "
+                "yours."
             )
             st.session_state.setdefault("class_code", CODE.value)
             st.text_input("Code", key="class_code", max_chars=20, placeholder="KF7-M2Q")
             st.form_submit_button("Join", type="primary", on_click=join)
         with st.form("class_new", width=540):
-            st.subheader("Begin one", anchor=False)
+            st.subheader("Begin a class", anchor=False)
             st.markdown(
-                "A guide, read together: everybody predicts, then the model says what it does."
+                "Work through a guide together: everyone predicts, then the model reveals its answer."
             )
             called = titles()
             st.selectbox("Guide", [*called], format_func=called.__getitem__, key="class_guide")
-            st.file_uploader("Or a guide of your own", type="md", key=FILE, max_upload_size=1)
+            st.file_uploader("Or your own guide", type="md", key=FILE, max_upload_size=1)
             st.segmented_control(
                 "Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages"
             )
-            st.caption(
-                f"With the model in hand: {words.escaped(frame.lm.name)}. The class ends after a day."
-            )
+            st.caption(f"Model: {words.escaped(frame.lm.name)}. The class ends after a day.")
             st.form_submit_button("Begin a class", type="primary", on_click=begin)
 
 
@@ -168,9 +167,9 @@ def pupil(member: Member) -> None:
     st.markdown(f"You are **{member.name}** in the class {written_code(member.room.code)}.")
     if member.room.step == LOBBY:
         st.markdown(
-            "Your teacher begins in a moment, and this page turns by itself. Till then, look around."
+            "When your teacher starts, this page moves on by itself. You can explore while you wait."
         )
-    st.button("Leave the class", on_click=leave, args=(member,), help="Your answers are deleted.")
+    st.button("Leave the class", on_click=leave, args=(member,), help="This deletes your answers.")
 
 
 def teacher(member: Member) -> None:
@@ -203,21 +202,21 @@ def teacher(member: Member) -> None:
         )
         own = st.popover("Your own link", key="class_own", on_change="rerun")
         if own.open:  # only then is it on the page at all
-            own.markdown("It steers the class. Keep it to yourself.")
+            own.markdown("Whoever has this link steers the class. Keep it to yourself.")
             own.code(f"{origin()}/class#teach={classroom.secret()}")
-        out = st.popover("Take a pupil out", key="class_out", on_change="rerun")
+        out = st.popover("Remove a pupil", key="class_out", on_change="rerun")
         if out.open:
             with out:
                 names = classroom.attempt(lambda: classroom.classes().names(room)) or []
                 st.selectbox(
                     "Pupil", names, index=None, placeholder="choose a name", key="class_removed"
                 )
-                st.markdown("All answers of this pupil are deleted.")
+                st.markdown("This deletes all answers of this pupil.")
                 st.button(
-                    "Take out of the class", type="primary", key="class_remove", on_click=remove
+                    "Remove from the class", type="primary", key="class_remove", on_click=remove
                 )
         with st.popover("End the class", key="class_end"):
-            st.markdown("All answers are deleted, for everybody.")
+            st.markdown("This deletes everybody's answers.")
             st.button(
                 "End it now", type="primary", key="class_end_now", on_click=leave, args=(member,)
             )

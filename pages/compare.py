@@ -82,7 +82,7 @@ def without_beginning(text: str) -> str:
 def other_text() -> sheet.Scene | None:
     """Another text, read by the same model with the same changes."""
     shorter = without_beginning(scene.text)
-    told = "Left empty: your text without its first sentence, or without its first word."
+    told = "If empty: your text without its first sentence, or without its first word."
     most = state.LINK_CHARACTERS
     empty = shorter or "type the other text"
     shown: Any = {"value": None, "placeholder": empty, "max_chars": most, "help": told}
@@ -127,13 +127,14 @@ def other_model() -> sheet.Scene | None:
 def other_edits() -> sheet.Scene | None:
     """The same text and model with other changes, or without any."""
     told = (
-        "As in the address: `z.4.3=zero, mlp_out.2=mean`. On the left are those that you have made."
+        "Write them as in the address: `z.4.3=zero, mlp_out.2=mean`. The left side has the changes "
+        "that you made."
     )
     typed = VS_EDITS.widget(
         st.text_input,
         "Changes on the right",
         value=None,
-        placeholder="none: the model as it is",
+        placeholder="none: the unchanged model",
         help=told,
     )
     try:
@@ -184,7 +185,7 @@ kind = VS.within(DIFFERS) or (MODEL if scene.other is None or others_named else 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="compare_sides"):
     st.session_state["compare_differs"] = kind
     st.segmented_control(
-        "The right side differs in",
+        "On the right, change",
         key="compare_differs",
         options=list(DIFFERS),
         format_func=DIFFERS.__getitem__,
@@ -200,8 +201,8 @@ their_run = right.run
 pairs = compare.align(scene.tokens, right.tokens, one_text=kind != TEXT)
 if not pairs:
     st.info(
-        "The two sides end no token at the same place of the text, so nothing can be set side by "
-        "side: shorten the text, or choose another model."
+        "No token ends at the same place on both sides, so there is nothing to compare. Shorten the "
+        "text, or choose another model."
     )
     sheet.end_page()
 chosen = pairs.nearest(scene.position)
@@ -241,8 +242,8 @@ if [token.raw for token in scene.tokens] != [token.raw for token in right.tokens
     chips(right.tokens, right_at, pick_right, key="chips_right")
 if scene.run == right.run:
     st.info(
-        "Both sides are the same pass: there is nothing to compare. Change something on the left "
-        "(switch a head off, say), or choose another right side above."
+        "Both sides are the same pass, so there is nothing to compare. Change something on the left "
+        "(switch off a head, for example), or choose another right side above."
     )
 
 # ---- what each expects next, and which heads look elsewhere ----
@@ -264,40 +265,61 @@ with left_half:
         alt=f"What comes next: {left_name} on the left, {right_name} on the right",
     )
 best = np.nanargmax(probabilities, axis=0)  # the row of each side's first choice
-p = [words.probability_text(probabilities[row, side]) for side, row in enumerate(best)]
-bold = [f"**{words.escaped(name)}**" for name in names]
+p = [words.percent(probabilities[row, side]) for side, row in enumerate(best)]
+called = [f"**{words.escaped(name)}**" for name in names]  # the sides, in a sentence
+in_short = [words.escaped(name) for name in names]
+if kind == EDITS:
+    if bool(left_changes) == bool(right_changes):
+        in_short = ["left", "right"]
+        called = ["the left side", "the right side"]
+    else:
+        in_short = [
+            "changed" if changes else "unchanged" for changes in (left_changes, right_changes)
+        ]
+        called = [f"the {name} model" for name in in_short]
 here = words.Place(left.label, left.position)
 there = words.Place(right.label, right.position)
-if str(here) == str(there):
-    after = f"After {here}"
-else:
-    after = f"After {here}, on the right after {there},"
+after = f"After {words.as_code(left.label)}"
+if left.label != right.label:
+    after = f"After {words.as_code(left.label)} and {words.as_code(right.label)}"
 if best[0] == best[1]:
-    both_expect = words.as_code(shown[best[0]])
-    summary = f"{after} both expect {both_expect}: {bold[0]} with {p[0]}, {bold[1]} with {p[1]}."
+    summary = f"{after}, both sides predict {words.as_code(shown[best[0]])}."
+    if kind == EDITS and left_changes and not right_changes:
+        summary += f" Your change: **{p[1]} → {p[0]}**."
+    else:
+        summary += f" Its probability is {p[0]} on the left and {p[1]} on the right."
 else:
-    others = [probabilities[row, 1 - side] for side, row in enumerate(best)]
-    known = ["not in its vocabulary" if q != q else words.probability_text(q) for q in others]
-    each = "{} expects {} with {} (on the other side: {})".format
-    summary = f"{after} {'; '.join(map(each, bold, [words.as_code(shown[row]) for row in best], p, known))}."
+    verb = "predicts"
+    if kind == TEXT:
+        verb = "leads to"
+    phrases = [
+        f"{name} {verb} {words.as_code(shown[row])}" for name, row in zip(called, best, strict=True)
+    ]
+    summary = f"{after}, {phrases[0]}; {phrases[1]}."
+    summary += f" Their probabilities are {p[0]} (left) and {p[1]} (right)."
+if str(here) != str(there):
+    summary += f" We compare {here} with {there} on the right."
 if left_at != scene.position:
     lonely = words.Place(scene.label, scene.position)
-    which = "next" if left_at > scene.position else "last"
-    partner = f"compared is the {which} place that both have read"
-    summary = f"{lonely} has no partner on the right: {partner}. {summary}"
+    which = "previous"
+    if left_at > scene.position:
+        which = "next"
+    summary += f" {lonely} has no partner on the right, so this is the {which} pair."
 if "kl_bits_left_right" in nexts:
     # from what holds: the left side, but beside a changed model the unchanged one, as in the strip
     back = kind == EDITS and not right.run.edits
     if back:
         bits = nexts["kl_bits_right_left"][0]
-        holds, other_name = names[::-1]
+        holds, other_name = in_short[::-1]
     else:
         bits = nexts["kl_bits_left_right"][0]
-        holds, other_name = names
-    divergence = f"KL({words.escaped(holds)} ‖ {words.escaped(other_name)})"
-    summary += f" The KL divergence, {divergence}, is {words.significant(bits)} bits."
+        holds, other_name = in_short
+    summary += (
+        f" The KL divergence between the two predictions is {words.significant(bits)} bits, "
+        f"KL({holds} ‖ {other_name})."
+    )
 else:
-    summary += " Their vocabularies are two, so there is no KL divergence between them."
+    summary += " The two vocabularies differ, so there is no KL divergence."
 
 ours = lm.config
 other = their_lm.config
@@ -311,16 +333,18 @@ one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (
 apart: NDArray[np.float64] | None = None
 with right_half:
     if not one_shape:
-        our_shape = f"{ours.n_layers} × {ours.n_heads} heads, {ours.emb_dim} numbers per token"
-        their_shape = f"{other.n_layers} × {other.n_heads} heads, {other.emb_dim} numbers per token"
+        our_shape = f"{ours.n_layers} × {ours.n_heads} heads and {ours.emb_dim} numbers per token"
+        their_shape = (
+            f"{other.n_layers} × {other.n_heads} heads and {other.emb_dim} numbers per token"
+        )
         st.markdown(
             f"{words.escaped(lm.name)} has {our_shape}, {words.escaped(their_lm.name)} "
-            f"{their_shape}: no head of one belongs to a head of the other. What each expects next "
-            "can be compared, and any head of each, chosen below."
+            f"{their_shape}, so their heads do not correspond. Compare their predictions here, and "
+            "any head of one with any head of the other below."
         )
     elif len(pairs) < 2:
         st.markdown(
-            "Both have read one place together: there are no patterns yet. Add a word to the text."
+            "The two sides share only one place, so there are no patterns yet. Add a word to the text."
         )
     elif not VS_ALL.value and sheet.is_asked_for(lm, len(scene.run), 2):
         # every block once more, on both sides
@@ -339,11 +363,11 @@ if apart is not None:
     ranking = ranking.sort_values("elsewhere", ascending=False, kind="stable", ignore_index=True)
     with right_half:
         fig = share_grid(apart, columns, head_at, "elsewhere is", scene.mode, signed=False)
-        alt = f"How much of each head's attention stands elsewhere: {left_name} and {right_name}"
+        alt = f"How much of each head's attention goes elsewhere: {left_name} and {right_name}"
         scene.chart(fig, key="compare_heads", alt=alt, on_cell=state.open_head)
         first = ranking[ranking["elsewhere"] >= compare.ROUNDING][:RANKED]
         if len(first):
-            st.caption("The heads that differ most, and by how much; a click opens one:")
+            st.caption("Click a head to inspect it. These differ most:")
         with st.container(horizontal=True, gap="xsmall", key="compare_ranked"):
             for row in first.itertuples():
                 place = int(row.block), int(row.head)
@@ -357,41 +381,46 @@ if apart is not None:
                 )
         if kind == MODEL:
             st.caption(
-                f"A head of {words.escaped(lm.name)} and the one with the same number in "
-                f"{words.escaped(their_lm.name)} do the same only if one was made from the other "
-                "by training it further."
+                f"Heads with the same number in {words.escaped(lm.name)} and "
+                f"{words.escaped(their_lm.name)} correspond only if one model was trained further "
+                "from the other."
             )
     same = int((apart < compare.ROUNDING).sum())
-    share = words.significant(float(apart.max()), 2)
+    largest = float(apart.max())
     if same < apart.size:
         alike = int((apart > apart.max() - compare.ROUNDING).sum())
         whose = "its" if alike == 1 else "their"
-        how = f": {share} of {whose} attention stands elsewhere"
+        how = f": {words.percent(largest)} of {whose} attention goes to other tokens"
         if any(scaled(side.run, *most) for side in sides):
-            how = f", by {share}: a change scales {whose} weights, and so this is what a row gained or lost"
+            how = (
+                f", by {words.significant(largest, 2)}: a change scales {whose} weights, so this is "
+                "what a row gained or lost"
+            )
         who = f"{alike} heads differ"
         if alike == 1:
             most_block, most_head = most
-            who = f"Head {most_head} of block {most_block} differs"
+            who = f"Block {most_block}, head {most_head} differs"
         summary += f" {who} most{how}."
     if same:
         if same == apart.size:
             count = "All"
         else:
             count = f"{same} of {apart.size}"
-        summary += f" {count} heads look where they look on the other side."
+        summary += f" {count} heads look at the same places on both sides."
 with sentence:
     # a change's name may begin with one
     words.prose(summary, "KL divergence", *(() if kind == EDITS else ("head", "block")))
+paired = "Each pair is a place where both sides have read the same part of the text."
+if kind == TEXT:
+    paired = "We pair the tokens of the two texts from their ends."
 st.markdown(
-    "Tokens belong together where both sides have read as far. A head's number is the share of its "
-    "attention that stands elsewhere on the other side, on average over these places (the first "
-    "left out): 0 is the same pattern, 1 has nothing in common."
+    f"{paired} The number of a head is the share of its attention that goes elsewhere on the other "
+    "side, averaged over all pairs but the first: 0 means the same pattern, 1 nothing in common."
 )
 
 # ---- one head of each ----
 
-st.subheader("One head on either side", anchor=False)
+st.subheader("One head, side by side", anchor=False)
 sheet.end_unless_near("heads_compared")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compare_head"):
     sheet.block_and_head_inputs(ours, *head_at)
@@ -434,7 +463,7 @@ difference = (theirs - mine).float().numpy()
 seen = window(chosen, len(pairs), WINDOW)
 limit = float(np.abs(difference).max()) or 1.0
 with thirds[2]:
-    st.markdown("**Right minus left**, where both have read as far")
+    st.markdown("**Right minus left**, at the paired tokens")
     panel = matrix.attention_panel(
         "Right minus left", "{query} gives {key} {value} more on the right"
     )
@@ -470,17 +499,17 @@ if one_shape:
         fig, key="compare_streams", alt=alt, on_cell=lambda _, pair: scene.select(pairs.left[pair])
     )
     text = (
-        "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same "
-        "direction, 1 has none in common. Read from the top down: where does a difference begin, "
-        "and how far does it spread to the right?"
+        "Each cell is 1 minus the cosine of the two residual streams: 0 means the same direction, 1 a "
+        "right angle. Read from top to bottom: where does a difference begin, and how far does it "
+        "spread to the right?"
     )
     words.prose(text, "residual stream", "cosine")
 
 # ---- details ----
 
 caption = (
-    "Both sides' most probable next tokens. Missing is what a vocabulary does not have; ranks are "
-    "over the whole vocabulary, from 1."
+    "Both sides' most probable next tokens. Empty: this vocabulary does not have the token. Ranks "
+    "count from 1, over the whole vocabulary."
 )
 many = partial(sheet.compared, scene.run, their_run, compare.expected, left_at, right_at, 50)
 sheet.numbers_of("compare-next", many, caption, "what comes next")

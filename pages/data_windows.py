@@ -52,16 +52,14 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     }[source]
     longest = max(1, min(1024, len(ids) - 1))
     box = partial(st.number_input, step=1, width=130)
-    length = LENGTH.number(box, "max_length", 1, longest, help="How many tokens a window holds.")
-    stride = STRIDE.number(
-        box, "stride", 1, 1024, help="How many tokens further on the next one begins."
-    )
-    batch_size = BATCH.number(
-        box, "batch_size", 1, 64, help="How many windows are learned from at once."
-    )
-    drop = DROP.widget(
-        st.toggle, "drop_last", help="Leave out the last windows if they do not fill a batch."
-    )
+    told = "How many tokens a window contains: the book's `max_length`."
+    length = LENGTH.number(box, "Window length", 1, longest, help=told)
+    told = "How many tokens further the next window begins: the book's `stride`."
+    stride = STRIDE.number(box, "Stride", 1, 1024, help=told)
+    told = "How many windows the model learns from at once: the book's `batch_size`."
+    batch_size = BATCH.number(box, "Batch size", 1, 64, help=told)
+    told = "Drop the last windows if they do not fill a batch: the book's `drop_last`."
+    drop = DROP.widget(st.toggle, "Full batches only", help=told)
 windows = lesson.Windows(ids, length, stride, batch_size, drop)
 count = len(windows)
 tokens = words.counted(length, "token")
@@ -76,17 +74,20 @@ def labels(positions: Sequence[int]) -> list[str]:
 with above:
     if not count:
         words.prose(
-            f"The text has {words.counted(len(ids), 'token')}: too few for a window of {tokens}, "
-            "whose last input needs a target, too. Type a longer text, or take the chapter."
+            f"The text has {words.counted(len(ids), 'token')}, too few for a window of {tokens}: its last "
+            "input needs a target, too. Type a longer text, or choose the chapter."
         )
     else:
-        slides = f"A window of **{tokens}** slides over the {len(ids):,} tokens of the text"
+        slides = f"One window of **{tokens}** is cut from the text."
         if count > 1:
-            further = words.counted(stride, "token")
-            slides += f", {further} further each time: **{count:,} windows**, a row each"
+            slides = (
+                f"A window of **{tokens}** slides over the text. It moves on by "
+                f"{words.counted(stride, 'token')} each time: {len(ids):,} tokens give **{count:,} "
+                "windows**."
+            )
         words.prose(
-            f"{slides}. Its **targets** are the same tokens, one place further right: the text "
-            "itself gives the answers, and nobody has to write them down.",
+            f"{slides} Its **targets** are the same tokens, one place further on: the text itself "
+            "gives the answers, and nobody has to write them down.",
             "token",
         )
         WINDOW.within((0, count - 1))
@@ -100,38 +101,49 @@ def neighbours_share() -> str:
     shared = windows.shared
     if shared > 0:
         most = min(count, -(-length // stride))  # all of them, where there are so few
-        return f"Neighbours share {shared} of their {tokens}: a token is in up to {most} windows."
+        return f"Neighbouring windows share {shared} of their {tokens}, so a token is in up to {most} windows."
     if shared < 0:
         between_two = words.counted(-shared, "token")
-        return f"The stride is larger than the window: between two, {between_two} are no input."
+        are = words.is_or_are(-shared)
+        return f"The stride is longer than the window, so {between_two} between two windows {are} never an input."
     return (
-        "The stride is as large as the window: no token is an input twice, as is usual in training."
+        "The stride equals the window length, as is usual in training: no token is an input twice."
     )
 
 
 def batches_filled() -> str:
     """How many batches the windows fill, and what becomes of those left over."""
-    full = words.counted(count // batch_size, "batch")
-    filled = f"{words.counted(count, 'window')} {words.is_or_are(count)} {full} of {batch_size}"
+    full = count // batch_size
     last = count % batch_size
+    filled = f"{words.counted(count, 'window')} fill {words.counted(full, 'batch')} of {batch_size}"
+    if count == 1:
+        filled = f"1 window fills 1 batch of {batch_size}"
     if not last:
-        return f"{filled} exactly."
-    if not drop:
-        return f"{filled} and one of the {last} left over."
-    leaves = "leaves these out"
+        return f"{filled}, with none left over."
+    over = f"{filled}, and {last} {words.is_or_are(last)} left over"
+    them = "them"
     if last == 1:
-        leaves = "leaves it out"
-    sizes = "so that all batches are equally large"
-    return f"{filled} and {last} more; `drop_last` {leaves}, {sizes}."
+        them = "it"
+    left = f"drops {them}, so that all batches have the same size"
+    smaller = "the last batch is smaller"
+    if not full:
+        over = f"{words.counted(count, 'window')} cannot fill a batch of {batch_size}"
+        left = f"drops {them}, and no batch is left"
+        smaller = "the only batch is smaller"
+    if not drop:
+        return f"{over}: {smaller}."
+    return f"{over}. *Full batches only* {left}."
 
 
 def never_a_target() -> str:
     """How many tokens of the text no window has among its targets, the first token aside."""
     never = windows.never_target()
     if not never:
-        return "Every token but the first is a target at least once."
-    tokens_are = f"{words.counted(never, 'token')} of the text {words.is_or_are(never)}"
-    return f"Beside the first, {tokens_are} never to be predicted."
+        return "Every token except the first is a target at least once."
+    others = f"{never:,} others"
+    if never == 1:
+        others = "1 other"
+    return f"The first token and {others} are never a target."
 
 
 def overlap() -> str:
@@ -199,7 +211,7 @@ def slide() -> None:
         which = f"windows {members[0]} to {members[-1]}"
     else:
         which = f"window {members[0]}"
-    dropped = f"The batch that is dropped: {which}, {len(members)} of {batch_size}"
+    dropped = f"Dropped batch: {which}, only {len(members)} of {batch_size}"
     st.subheader(dropped if batch >= windows.n_batches else f"Batch {batch}: {which}", anchor=False)
     halves = zip(("Input", "Target"), windows.batch(batch), strict=True)
     for name, tensor in sheet.side_by_side(halves, "small"):
@@ -210,26 +222,29 @@ def slide() -> None:
         st.caption("These are the numbers that the book prints for its text, token by token.")
     else:
         st.caption(
-            f"Token ids of the tokenizer {words.as_code(encoding.name)}, as PyTorch prints them: a "
-            "row per window."
+            f"Token ids of the tokenizer {words.as_code(encoding.name)}, as PyTorch prints them, "
+            "one row per window."
         )
 
     st.subheader(f"One window, {words.counted(length, 'example')}", anchor=False)
     of_targets = losses_in(window)
     text = (
-        f"Window {window} holds **{words.counted(length, 'training example')}**, one per position. "
-        "The causal mask hides what comes later, so one pass predicts after the first token, after "
-        "the first two, and so on, and learns from all of them. "
+        f"Window {window} contains **{words.counted(length, 'training example')}**, one per position. "
+        "The causal mask hides what comes later, so a single pass predicts what follows the first token, "
+        "the first two, and so on, and the model learns from all of these guesses. "
     )
     if of_targets is not None:
         mean = of_targets.map(lambda table: words.loss_text(float(table["nats"].mean()))[0])
-        text += f"The loss is −ln of the probability that this model gives a target. Their mean is **{mean}**."
+        text += (
+            "The loss is −ln of the probability that this model gives the target; its mean is "
+            f"**{mean.arrow()}**."
+        )
     words.prose(text, "causal mask")
     left_out = sum(not edit.is_of_any_text for edit in scene.run.edits)
     if of_targets is not None and left_out:
         st.caption(
-            f"{words.counted(left_out, 'change')} of yours {words.is_or_are(left_out)} about a "
-            "place of your text, and not made here, where the model reads a window of it."
+            f"{left_out} of your changes {words.is_or_are(left_out)} tied to a place of your text, and "
+            "not made here, where the model reads only a window."
         )
     start = windows.dataset.starts[window]
     shown = labels(range(start, start + length + 1))
@@ -246,12 +261,12 @@ def slide() -> None:
         if of_targets is not None:
             cells += chance_and_loss(of_targets, i)
         rows.append(tables.Row(cells))
-    head = ["#example", "what the model may look at", "what comes next"]
+    head = ["#example", "what the model sees", "what comes next"]
     if of_targets is not None:
         head += ["#probability", "#loss, −ln"]
     st.html(tables.table("examples", head, rows))
     if length > LISTED:
-        st.caption(f"The first {LISTED} of {length}; all are in *In numbers*.")
+        st.caption(f"The table shows the first {LISTED} of {length}; *In numbers* has all of them.")
 
 
 def in_window(window: int) -> Both[pd.DataFrame]:
@@ -338,15 +353,15 @@ def rest() -> None:
     if count:
         slide()
     with sheet.panel(
-        "How often is each token asked for?", ":material/equalizer:", "dw_times"
+        "How often is each token a target?", ":material/equalizer:", "dw_times"
     ) as opened:
         if opened and count:
             times = windows.times_target()
             st.markdown(
-                "In one go through the text a token is a target "
-                f"{words.fixed(float(times[1:].mean()), 2)} times on average, at most "
-                f"{words.counted(times.max(), 'time')}. The first never is: nothing stands before "
-                "it."
+                "In one epoch (once through the text), a token is a target "
+                f"{words.fixed(float(times[1:].mean()), 2)} times on average and at most "
+                f"{words.counted(times.max(), 'time')}. The first token never is: nothing comes "
+                "before it."
             )
             says = [
                 f"position {i}: a target of {words.counted(n, 'window')}"
@@ -358,7 +373,7 @@ def rest() -> None:
             key = "data_windows_times"
             hovers = Both(says)
             sheet.bars(scene, key, Both(times), says, unit, alt, says=hovers, axis=axis, height=190)
-    caption = "A row per window: where it stands, whether it is dropped, the ids of its inputs and targets."
+    caption = "One row per window: where it is, whether it is dropped, and the ids of its inputs and targets."
     sheet.numbers_of("windows", windows.table, caption, "the windows")
     if count:
         sheet.numbers_of("examples", lambda: in_window(WINDOW.value), what="one window's examples")

@@ -1,4 +1,4 @@
-"""The rows that go into block 0: token embedding + position embedding."""
+"""The vectors that go into block 0: token embedding + position embedding."""
 
 from typing import cast
 
@@ -15,10 +15,10 @@ from gptviz.lessons import embedding as lesson, windows
 from gptviz.tokenizer import get_encoding
 from gptviz.ui import sheet, tables, words
 
-PARTS_OF_SUM = ("token embedding", "+ position embedding", "= what block 0 is given")
+PARTS_OF_SUM = ("token embedding", "+ position embedding", "= input of block 0")
 MOST = 256  # tokens of the maps
 SMALL_ROW = 3  # of the book's first table: the one that the book looks up
-ROWS = ("the token's row", "the position's row", "what block 0 is given")
+VECTORS = ("the token vector", "the position vector", "the input of block 0")
 
 MEASURES = {"cosine": "cosine similarity", "dot": "dot product"}
 DIMENSION: sheet.Param[int | None] = sheet.Param("emb_dim", int, None, sheet.if_there)
@@ -53,41 +53,50 @@ parts = rows.now  # (3, T, D)
 moved = np.zeros(parts.shape[:2], bool) if rows.was is None else (parts != rows.was).any(axis=-1)
 replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts[2, at])
 
-# ---- this row plus this row ----
+# ---- this vector plus this vector ----
 
+start = "The model starts from their sum."
+if replaced:
+    start = (
+        "The model would start from their sum, but your change puts something else in its place."
+    )
+looked_up = f"row {tokens[at].id} of `tok_emb` and row {at} of `pos_emb`"
+source = f"The two lists are {looked_up}."
+if moved[:2, at].any():
+    source = f"Without your change, the two lists would be {looked_up}."
 text = (
-    f"**This row plus this row is that row.** Row {tokens[at].id} of `tok_emb` says *which* token "
-    f"it is, {label}; row {at} of `pos_emb` says *where* it stands. Added up, they are the "
-    "embedding that goes into block 0. "
+    f"**Token plus position.** One list of numbers says *which* token this is, {label}; another "
+    f"says *where* it is, position {at}. {start} {source}"
 )
 others = embeddings.same_token_elsewhere(tokens, at)
 # a change may give one of the two another row, or both positions the same
 if others and [np.array_equal(*part[[at, others[0]]]) for part in parts[:2]] == [True, False]:
-    text += f"At position {others[0]} the same token has the same token row, and another position's row."
+    text += f" At position {others[0]} the same token has the same token vector, but another position vector."
 terms = ("token", "dimension", "embedding", "block")
 sites = [(site, None) for site in embeddings.SITES]
 sheet.say(scene, text, terms=terms, about=rows, what="the embeddings", sites=sites)
 if rows.moved:
-    which = ", ".join(name for name, one in zip(ROWS, moved, strict=True) if one.any())
+    which = words.listed([name for name, one in zip(VECTORS, moved, strict=True) if one.any()])
+    norm = lengths.map(lambda t: t.loc[at, "sum_norm"])
     text = (
-        f"**Another than in the unchanged model:** {which}, at {int(moved.any(axis=0).sum()):,} of "
-        f"{len(tokens):,} tokens. For {label} block 0 is given a row of length "
-        f"{lengths.map(lambda t: t.loc[at, 'sum_norm']):3}."
+        f"**Your change affects {which}** at {int(moved.any(axis=0).sum()):,} of "
+        f"{words.counted(len(tokens), 'token')}. At {label}, the input of block 0 has norm "
+        f"**{norm.arrow('3')}**."
     )
     if replaced:
-        text += " A change put something else in place of the sum: the first two rows do not add up to the third."
+        text += " The first two vectors do not add up to the third."
     words.prose(text)
 
 
 @st.fragment
 def three_rows() -> None:
-    """The selected token's three rows and, about the chosen dimension, their digits."""
+    """The selected token's three vectors and, about the chosen dimension, their digits."""
     size = parts.shape[2]
     picture = st.container()
-    about = "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero."
+    about = "You can also click the picture. If empty: the dimension where the sum is farthest from zero."
     largest = embeddings.largest_dimension(parts, at)
     dimension = DIMENSION.index(
-        "Dimension", size, largest, "the sum's largest", width=260, help=about
+        "Dimension", size, largest, "the largest of the sum", width=260, help=about
     )
     window = embeddings.window_around(dimension, size)
     cells = [embeddings.addition(parts, at, d).written() for d in window]
@@ -96,8 +105,8 @@ def three_rows() -> None:
     addition = f"{first} + {words.term(second)} = **{total}**"
     third = "their sum"
     if replaced:
-        addition = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
-        third = "the third"
+        addition = f"{first} and {second} are added up, but block 0 is given **{total}** instead"
+        third = "the input of block 0"
     with picture:
         shown = parts[:, at], scene.label, at, dimension, window, cells, limit
         fig = figures.embedding_sum(*shown, scene.mode, not replaced)
@@ -111,19 +120,20 @@ def three_rows() -> None:
             on_cell=lambda _, place: DIMENSION.set(place),
         )
     own = lengths.now.loc[at]
-    row_lengths = (
-        f"The token's row has length {words.significant(own['token_norm'])}, the position's "
-        f"{words.significant(own['position_norm'])}, {third} {words.significant(own['sum_norm'])}"
+    norms = (
+        f"The norms: {words.significant(own['token_norm'])} for the token, "
+        f"{words.significant(own['position_norm'])} for the position, "
+        f"{words.significant(own['sum_norm'])} for {third}."
     )
-    if own["token_norm"] and own["position_norm"]:  # a row of zeros has no direction
-        row_lengths += f"; the cosine between the first two is {words.fixed(own['cosine'], 2)}"
-    words.prose(f"In dimension {dimension}, {addition}. {row_lengths}.", "cosine")
+    if own["token_norm"] and own["position_norm"]:  # a vector of zeros has no direction
+        norms += f" The cosine between token and position is {words.fixed(own['cosine'], 2)}."
+    words.prose(f"In dimension {dimension}, {addition}. {norms}", "cosine")
 
 
 @st.fragment
 def neighbors() -> None:
-    """The tokens whose rows are most like the selected token's."""
-    st.subheader(f"The nearest neighbours of {label}", anchor=False)
+    """The tokens whose vectors are most like the selected token's."""
+    st.subheader(f"Nearest neighbours of {label}", anchor=False)
     measure = MEASURE.choose("Measure", MEASURES, label_visibility="collapsed")
     table = lm.model.tok_emb.weight
     near = embeddings.nearest_tokens(
@@ -135,25 +145,23 @@ def neighbors() -> None:
     chance = embeddings.best_by_chance(len(table) - 1, table.shape[1])
     if best["cosine"] > 1.4 * chance:
         meaning = (
-            "No one tells a model which tokens are alike: training moves those together that stand "
-            "in like places"
+            "Nobody tells a model which tokens are alike. Training pulls together tokens that appear "
+            "in similar places"
         )
         if lm.config.tie_embeddings:
             # the output head's row of a token that never comes is only ever pushed away
             # from what does come
-            meaning += ", and those that hardly ever stand in any"
+            meaning += ", and tokens that hardly ever appear at all"
         meaning += "."
     else:
         meaning = (
-            "Among so many random rows the nearest by cosine would have one of about "
-            f"{words.fixed(chance, 2)}: this likeness may well be chance, and nothing that was "
-            "learned."
+            f"Among {len(table):,} random vectors, the nearest would have a cosine of about "
+            f"{words.fixed(chance, 2)}. This likeness may well be chance, not something learned."
         )
     words.prose(
-        f"Of the {len(table):,} rows of `tok_emb`, the nearest to that of {label} by "
-        f"{MEASURES[measure]} is {words.as_code(names[0])}'s, with a cosine of "
-        f"{words.fixed(best['cosine'], 3)} and a dot product of {words.fixed(best['dot'], 2)}, "
-        f"which counts the lengths as well. {meaning}",
+        f"By {MEASURES[measure]}, {words.as_code(names[0])} is nearest to {label} among all "
+        f"{len(table):,} token vectors: cosine {words.fixed(best['cosine'], 3)}, dot product "
+        f"{words.fixed(best['dot'], 2)} (which also counts the norms). {meaning}",
         "dot product",
     )
     values = near[measure]
@@ -202,7 +210,7 @@ with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") 
         scale = sheet.once(scene.run, embeddings.rows_scale)
         adds_up = alike(parts[0] + parts[1], parts[2])
         sheet.sideways("embedding_rows", 760)
-        titles = ROWS
+        titles = VECTORS
         if adds_up:
             titles = PARTS_OF_SUM
         ends = (-scale.limit, scale.limit)
@@ -219,23 +227,21 @@ with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") 
             scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few
         )
         text = (
-            f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} "
-            f"values lie beyond the scale; the largest is {words.significant(scale.largest)} from "
-            "zero."
+            f"Each column is a token, each row a dimension. {scale.outside:,} of {scale.count:,} "
+            "values lie beyond the colour scale; the largest is "
+            f"{words.significant(scale.largest)} away from zero."
         )
         if len(tokens) > MOST:
-            text += f" Shown are {MOST} tokens around the selected one."
+            text += f" The picture shows {MOST} tokens around the selected one."
         st.caption(text)
         lines = {
             "token": lengths.map(lambda table: table["token_norm"]),
             "position": lengths.map(lambda table: table["position_norm"]),
             "sum": lengths.map(lambda table: table["sum_norm"]),
         }
-        alt = "The length of each token's three rows"
+        alt = "The norm of each token's three vectors"
         axis = marks.token_ticks(scene.labels, 80) | {"showgrid": False}
-        sheet.curves(
-            scene, "embedding_lengths", lines, scene.labels, "length", alt, at=at, axis=axis
-        )
+        sheet.curves(scene, "embedding_lengths", lines, scene.labels, "norm", alt, at=at, axis=axis)
 
 with sheet.panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
     if is_open:
@@ -247,11 +253,11 @@ with sheet.panel("Which positions are alike?", ":material/straighten:", "emb_pos
         beside = embeddings.similarity_apart(table, min(1, count - 1))
         apart = embeddings.similarity_apart(table, count // 2)
         text = (
-            f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses "
-            f"the first {len(tokens):,} (shaded). Neighbours have a cosine of "
-            f"{words.fixed(beside, 2)} on average, what stands {count // 2:,} apart "
-            f"{words.fixed(apart, 2)}: that 7 comes after 6 is written nowhere, a model has to "
-            "learn it."
+            f"`pos_emb` has a vector for each of {count:,} positions; your text uses the first "
+            f"{len(tokens):,} (shaded). Neighbouring positions have a cosine of "
+            f"{words.fixed(beside, 2)} on average, positions {count // 2:,} apart "
+            f"{words.fixed(apart, 2)}. Nothing tells a model that 7 comes after 6: it has to learn "
+            "that."
         )
         if len(places) < count:
             text += f" The square shows {len(places)} of the positions, evenly spread."
@@ -278,17 +284,17 @@ with sheet.panel("Which positions are alike?", ":material/straighten:", "emb_pos
             )
 
 with sheet.panel(
-    "In small: the book's first table", ":material/view_compact:", "emb_small"
+    "A small example: the book's first table", ":material/view_compact:", "emb_small"
 ) as is_open:
     if is_open:
         small = lesson.first_table()
         one = lesson.looked_up(small, SMALL_ROW)
         st.html(tables.STYLE)
         words.prose(
-            f"The book begins with {len(small)} tokens of {small.shape[1]} random numbers each, "
-            f"after `torch.manual_seed({lesson.SEED})`. Token {SMALL_ROW} is row {SMALL_ROW}. A "
-            "linear layer gives the same for a **one-hot** row: zeros, and a 1 in its place. "
-            "Looking up saves the multiplying.",
+            f"The book starts with {len(small)} tokens and gives each {small.shape[1]} random "
+            f"numbers, after `torch.manual_seed({lesson.SEED})`. To embed token {SMALL_ROW}, look up "
+            f"row {SMALL_ROW}. A linear layer gives the same for a **one-hot** vector: zeros, and a 1 "
+            f"at place {SMALL_ROW}. Looking up saves the multiplication.",
             "token",
             "one-hot",
         )
@@ -306,7 +312,7 @@ with sheet.panel(
         head = ["row", "#one-hot", *(f"#dimension {d}" for d in range(small.shape[1]))]
         st.html(tables.table("first table", head, small_rows))
         st.markdown(
-            "**A batch has a row for each of its tokens.** The book's batch has 8 windows of 4 "
+            "**A batch has a vector for each of its tokens.** The book's batch has 8 windows of 4 "
             "tokens. Your text, in this model, is a batch of one."
         )
         inputs, _ = windows.Windows(
@@ -336,9 +342,9 @@ with sheet.panel(
             what="the small table",
         )
 
-told = f"The three rows of {label} (position {at}), a line per dimension."
+told = f"The three vectors of {label} (position {at}), one line per dimension."
 sheet.numbers_of(
-    "embedding", lambda: rows.map(lambda r: embeddings.row_table(r, at)), told, what="the rows"
+    "embedding", lambda: rows.map(lambda r: embeddings.row_table(r, at)), told, what="the vectors"
 )
-sheet.numbers_of("embedding_lengths", lengths, what="the lengths")
+sheet.numbers_of("embedding_lengths", lengths, what="the norms")
 sheet.code_of(scene, [GPTModel.final_hidden], embeddings.embedding_rows)

@@ -53,18 +53,19 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     put_here = any(at in positions_of(one, len(scene.tokens)) for one in put)
     count = len(found.before)
     most = found.largest(1)[0]
-    unit = UNIT.index("Unit", count, most, f"{most}, which writes most", width=320)
+    unit = UNIT.index("Unit", count, most, f"{most}, which contributes most", width=320)
     change_menu.menu(scene, change_menu.Part("feed-forward", block), key="ff")
 with above:
     fired = both.map(lambda u: int(u.fires.sum()))
     half = both.map(feed_forward.Units.half)
-    of_them_fire = "of them fire"
+    fire = "fire"
     if fired.now == 1:
-        of_them_fire = "of them fires"
+        fire = "fires"
     sentences = [
-        f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit.",
+        f"Each dot is a unit of **block {block}**: orange ones fire for {label}, grey ones do not.",
     ]
-    some_fire = f"**{fired.map(lambda n: f'{n:,}')} {of_them_fire}**: their number is above 0"
+    how_many = fired.map(lambda n: f"{n:,}").arrow()
+    some_fire = f"**{how_many} of {count:,} units {fire}**: their number is above 0"
     if put_here:
         sentences += [
             f"{some_fire}.",
@@ -74,15 +75,18 @@ with above:
         sentences.append(f"{some_fire}, and GELU lets more than half of it through.")
     if both.was is not None and fired.moved:
         in_one = int((found.fires != both.was.fires).sum())
-        sentences.append(f"{in_one:,} fire in only one of the two.")
+        sentences.append(f"{in_one:,} fire in only one of the two models.")
     if half.now:
-        most_of_it = half.map(lambda n: f"{n:,}")
-        sentences.append(f"{most_of_it} make up half of all that is written, their sizes added up.")
-    size = f"a row of size {both.map(lambda u: u.size):3}"
+        few_do = "unit does" if half.now == 1 else "units do"
+        workers = half.map(lambda n: f"{n:,}").arrow()
+        sentences.append(
+            f"**{workers} {few_do} half of the work**, by the norms of what each contributes."
+        )
+    size = f"a vector of norm {both.map(lambda u: u.size).arrow('3')}"
     if found.is_replaced:
-        sentences.append(f"A change replaces what they write together: {size} comes out.")
+        sentences.append(f"A change replaces what they contribute together: {size} comes out.")
     else:
-        sentences.append(f"All together write {size}.")
+        sentences.append(f"Together all units contribute {size}.")
     sheet.say(
         scene,
         " ".join(sentences),
@@ -111,15 +115,15 @@ scene.chart(
 )
 which = "the exact GELU"
 if curve.tanh:
-    which = "the book's GELU, GPT-2's with a tanh in it"
+    which = "the book's GELU, which is GPT-2's, with a tanh"
 leaves = "GELU leaves them a little:"
 if put_here:
     leaves = "A change puts others in their place:"
 text = (
-    f"The line is {which}; the dashed one is ReLU, which would silence the {count - fired.now:,} "
-    f"units that do not fire. {leaves} together they write a row of size "
-    f"{words.significant(found.quiet)}. A dot's area is what its unit writes; a click chooses the "
-    "unit."
+    f"The line is {which}. The dashed line is ReLU, which would silence all units that do not "
+    f"fire. {leaves} together they contribute a vector of norm "
+    f"{words.significant(found.quiet)}. A dot's area shows how much its unit contributes. Click a "
+    "dot to inspect its unit."
 )
 words.prose(text, "GELU")
 sheet.example_row("A name comes back", "He and she", "Counting", "Once upon a time")
@@ -134,10 +138,10 @@ times = (*found.after[order].tolist(), 1.0)
 read = sheet.once(scene.run, feed_forward.readings, block, (*order, unit), times, READ, at)
 
 
-st.subheader("The units that write most", anchor=False)
+st.subheader("The units that contribute most", anchor=False)
 text = (
-    "A unit writes its activation times its column in the second matrix. Beside each, the tokens "
-    "that it raises and lowers most directly."
+    "Each unit contributes its activation times its own column of the second matrix. Beside it "
+    "are the tokens whose scores it raises and lowers most."
 )
 words.prose(text, "logit")
 writes = {"writes": found.writes[order]}
@@ -159,14 +163,13 @@ cut = {edit.site for edit in scene.run.edits} & (
     set(logit_attribution.BREAKING) - {"embed", "attn_out"}
 )
 caption = (
-    "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct effect, "
-    "with the final LayerNorm's divisor held as it is. What later blocks make of a write is not in "
-    "it."
+    "A score is a token's logit minus the mean over the vocabulary. This is the direct effect, "
+    "with the final LayerNorm's divisor held fixed; what later blocks make of it is left out."
 )
 if cut or found.is_replaced:
     caption += (
-        " A change puts other numbers into the stream: where that is behind this block, what the "
-        "units write may not reach the output head, or be scaled on its way."
+        " A change puts other numbers into the stream. If it does so after the units, their "
+        "contributions may not reach the output head, or arrive there scaled."
     )
 st.caption(caption)
 
@@ -177,18 +180,19 @@ it_fires = "it does not fire"
 if before.now > 0:
     it_fires = "it fires"
 words.prose(
-    f"For {label} unit {unit} is {before:3} before GELU, so {it_fires}, and {after:3} after. Its "
-    f"column has size {words.significant(float(found.columns[unit]))}. What it writes is "
-    f"{words.percent(float(found.shares[unit]))} of what the feed-forward writes, measured along "
-    "that."
+    f"For {label} this unit is {before.arrow('3')} before GELU, so {it_fires}, and "
+    f"{after.arrow('3')} after GELU. Its column has norm "
+    f"{words.significant(float(found.columns[unit]))}. It contributes "
+    f"{words.percent(float(found.shares[unit]))} of what the feed-forward adds, measured along "
+    "that vector."
 )
 left, right = st.columns([3, 5], gap="large")
 with left:
     divisor = logit_attribution.spread(scene.trace, lm.model, at)
     text = (
-        f"Whatever the text, unit {unit} writes along one column. Each 1 of its activation at "
-        f"{label} adds this to the logits of these tokens, with the final LayerNorm's divisor held "
-        f"at {words.significant(divisor, 4)}:"
+        f"Whatever the text, unit {unit} pushes along its one column. When its activation at "
+        f"{label} grows by 1, these tokens' scores rise or fall by this much (the final "
+        f"LayerNorm's divisor held at {words.significant(divisor, 4)}):"
     )
     words.prose(text, "logit", "LayerNorm")
 
@@ -271,8 +275,8 @@ with right:
 @st.fragment
 def in_the_sample() -> None:
     """Draw what excites the unit elsewhere: only when it is asked for, since that takes passes of its own."""
-    about = "The beginnings of five books that the bundled model never trained on, 13 kB. Switch off to stop."
-    if not SAMPLE.widget(st.toggle, "In other texts: read the sample", help=about):
+    about = "Read the beginnings of five books that the bundled model never trained on (13 kB). Switch off to stop."
+    if not SAMPLE.widget(st.toggle, "Search other texts", help=about):
         return
     read_in, tokens = sample.windows(lm.encode, lm.config.context_length)
     if any(max(window.ids) >= lm.config.vocab_size for window in read_in):
@@ -305,7 +309,7 @@ def in_the_sample() -> None:
             what = "One change is"
         else:
             what = f"{left_out} changes are"
-        st.caption(f"{what} about a place of your text, and not made where the sample is read.")
+        st.caption(f"{what} about a place in your text, so the sample is read without.")
     best = sorted(range(len(read_in)), key=lambda i: -float(peaks[i].value[unit]))[:PLACES]
     excerpts(
         (
@@ -328,13 +332,13 @@ st.subheader(f"From {len(found.given):,} to {count:,} and back", anchor=False)
 after_it = "after the change" if put_here else "after it"
 least = words.significant(float(found.after.min()), 2)
 sentences = [
-    f"The first matrix makes {count:,} numbers of {len(found.given):,}, the second "
-    f"{len(found.given):,} of {count:,} again.",
-    f"GELU stands between: {after_it} nothing is below {least}.",
+    f"The first matrix turns {len(found.given):,} numbers into {count:,}, the second turns "
+    f"{count:,} back into {len(found.given):,}.",
+    f"GELU comes in between: {after_it} no number is below {least}.",
     "The chosen unit is framed.",
 ]
 if any(strip is not None for strip in old):
-    sentences.append("Below a strip, in a dashed frame, is the unchanged model's.")
+    sentences.append("The dashed frame below a strip shows the unchanged model.")
 words.prose(" ".join(sentences), "GELU")
 alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
 scene.chart(
@@ -352,8 +356,8 @@ if found.is_replaced:
     reason = "a change put something else there"
 difference = words.significant(found.difference, 2)
 words.prose(
-    f"{parts} add up to what the feed-forward writes: the largest difference of any number is "
-    f"{difference}; {reason}.",
+    f"{parts} add up to what the feed-forward adds to the stream. The largest difference of any "
+    f"number is {difference}; {reason}.",
     "bias",
 )
 
@@ -361,12 +365,12 @@ words.prose(
 
 ids = feed_forward.unit_table(found)["unit"]
 caption = (
-    "A row per unit, the one that writes most first: its number before and after GELU, whether it "
-    "fires, the size of its column and of what it writes, and its share of what the feed-forward "
-    "writes, measured along that."
+    "A row per unit, the largest contribution first: its number before and after GELU, whether it "
+    "fires, the norms of its column and of its contribution (`writes`), and its share of what the "
+    "feed-forward adds, measured along that vector."
 )
 if found.is_replaced:
-    caption += " A change replaces what the feed-forward writes: the shares need not add up to 1."
+    caption += " A change replaces what the feed-forward adds: the shares need not add up to 1."
 elif found.adds_up and bias:
     caption += " With the bias's the shares add up to 1."
 elif found.adds_up:

@@ -25,9 +25,9 @@ from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.sampling import WRITTEN
 
 QUESTIONS = {
-    "looked": ("What it looked at", looked.draw),
+    "looked": ("Where it looked", looked.draw),
     "cache": ("What the cache saves", saves.draw),
-    "surgery": ("Surgery on the cache", surgery.draw),
+    "surgery": ("Edit the cache", surgery.draw),
     "loops": ("Loops", loops.draw),
     "beams": ("Beam search", beams.draw),
 }
@@ -92,21 +92,19 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         if writer.said:
             st.warning(writer.said)
     rule = (
-        "Side by side they fill a bar from 0 to 1. A random number falls on one of them, and that "
-        f"token joins the text. Seed {sampling.seed} gives the same numbers on every branch."
+        "Side by side, the probabilities fill a bar from 0 to 1. A random number lands somewhere on it, "
+        f"and the token there joins the text. Seed {sampling.seed} gives the same numbers on every branch."
     )
     if sampling.greedy:
-        rule = "At temperature 0 the most probable one joins the text."
+        rule = "At temperature 0, the most probable token joins the text."
     start = (
         "**What to look for.** One forward pass gives every token of the vocabulary a probability."
     )
     words.prose(f"{start} {rule}", "forward pass", "token", "vocabulary", "temperature")
     show_branches(writer, tree)
-    st.markdown("#### Ask of this text")
+    st.markdown("#### Look closer")
     named = {name: label for name, (label, _) in QUESTIONS.items()}
-    asked = ASK.choose(
-        "Ask of this text", named, st.segmented_control, label_visibility="collapsed"
-    )
+    asked = ASK.choose("Look closer", named, st.segmented_control, label_visibility="collapsed")
     if asked is not None:
         QUESTIONS[asked][1](scene, written)
     show_details(writer, tree, written, drawn)
@@ -122,61 +120,59 @@ def say(written: texts.Written, step: numbers.WrittenStep) -> None:
     same = Both(step)  # the same token, as each model gives it
     if scene.other is not None:
         same = Both(step, texts.step_after(plain, sampling, number, step.id))
-    chance = same.map(lambda one: words.probability_text(one.probability))
-    own = same.map(lambda one: words.probability_text(one.model_probability))
-    width = step.stop - step.start
-    point = figures.place_text(step.point or 0.0, width)
-    start = figures.place_text(step.start, width)
-    stop = figures.place_text(step.stop, width)
+    chance = same.map(lambda one: words.probability_text(one.probability)).arrow()
+    own = same.map(lambda one: words.probability_text(one.model_probability)).arrow()
+    point = figures.place_text(step.point or 0.0, step.stop - step.start)
     token = words.as_code(words.show_id(lm, step.id))
-    stretch = f"{token}: its stretch of the bar, {start} to {stop}, is as wide as its probability, {chance}"
-    said = f"**Token {number + 1} of {count}.**"
-    next_one = "**The next token** is not written yet."
+    width = f"That part is as wide as the token's probability, **{chance}**."
+    said = ""
+    if written.step is not None:
+        said = f"**Token {number + 1} of {count}.** "
     if step.forced:
-        said += f" You put {token} here. The model gave it {own}, rank {step.rank:,} of {lm.config.vocab_size:,}."
+        said += f"You put {token} here. The model gave it {own}, rank {step.rank:,} of {lm.config.vocab_size:,}."
     elif step.point is None:
-        said = said if written.step else next_one
-        said += f" At temperature 0 the most probable is taken: {token}. The model gives it {own}."
+        said += f"At temperature 0 the most probable token is next: {token}. Its probability is **{own}**."
     elif written.step is None:
-        said = f"{next_one} The next random number, {point}, will fall on {stretch}."
+        said += f"The next random number, {point}, lands in {token}'s part of the bar, so {token} is next. {width}"
     else:
-        said += f" The random number {point} fell on {stretch}."
+        said += f"The random number, {point}, landed in {token}'s part of the bar. {width}"
     if same.was is not None:
         would = texts.step_after(plain, sampling, number).id
-        if would == step.id:
-            other = "it, too"
-        else:
-            other = words.as_code(words.show_id(lm, would))
-        how = "with the same number the model would write"
+        how = "the same number would have drawn"
         if sampling.greedy:
-            how = "the model would write"
-        said += f" **Unchanged**, its rank is {same.was.rank:,}; {how} {other}."
+            how = "the model would have written"
+        said += f" Before your change, {how} "
+        if would == step.id:
+            said += "it, too."
+        else:
+            said += f"{words.as_code(words.show_id(lm, would))}."
+        said += f" The rank of {token} was then {same.was.rank:,}."
     words.prose(said, "token", "temperature")
     if written.ended and number + 1 == count:
-        end = f"The text has {words.as_code(play.STOP.value)} in it, where you asked to stop."
+        end = f"The text now contains {words.as_code(play.STOP.value)}, where you asked it to stop."
         st.markdown("The model ended its text here." if step.id == end_of_text(lm) else end)
     limits(scene.key, lm, "", written=count)
     if count == LONGEST:
         st.caption(
-            f"A branch has at most {LONGEST} tokens. Put it into the prompt to write on from its end."
+            f"A branch has at most {LONGEST} tokens. Use it as the text to go on from its end."
         )
     if slid := written.slid(number):
         if slid == 1:
-            gone = "its first token is"
+            gone = "the first token"
         else:
-            gone = f"its first {slid:,} tokens are"
+            gone = f"the first {slid:,} tokens"
         st.info(
-            f"**The context is full.** The model reads {written.context:,} tokens, so here {gone} "
-            "out of its sight. All others move one position forward, and the whole window is read "
-            "anew."
+            f"**The context is full.** The model reads {written.context:,} tokens at most, so here it "
+            f"no longer sees {gone}. All others move one position forward, and the model reads the "
+            "whole window again."
         )
     if scene.position < len(scene.tokens) - 1:
         st.caption(
-            f"Written on after {words.Place(scene.label, scene.position)}, the selected token."
+            f"The new text follows {words.Place(scene.label, scene.position)}, the selected token."
         )
     if left:
         edits = ", ".join(words.as_code(str(edit)) for edit in left)
-        st.caption(f"Left out here: {edits}, about tokens after the selected one.")
+        st.caption(f"Not applied here: {edits}, about tokens after the selected one.")
 
 
 def show_text(writer: play.Writer, tree: Tree, written: texts.Written, playing: bool) -> None:
@@ -219,7 +215,7 @@ def show_text(writer: play.Writer, tree: Tree, written: texts.Written, playing: 
     new = written.new
     plain = writer.written(tree, plain=True).new
     if plain == new:
-        st.markdown("**Unchanged**, the model writes the same.")
+        st.markdown("Before your change, the model writes the same.")
         return
     same = [one == other for one, other in zip(new, plain, strict=False)]
     if False in same:
@@ -227,7 +223,9 @@ def show_text(writer: play.Writer, tree: Tree, written: texts.Written, playing: 
     else:
         first = len(same)
     text = words.as_code(words.show_token(b"".join(named_bytes(lm.tokenizer, i) for i in plain)))
-    st.markdown(f"**Unchanged**, the model writes another text from token {first + 1} on: {text}")
+    st.markdown(
+        f"Before your change, the model writes another text from token {first + 1} on: {text}"
+    )
 
 
 def given_in_all(written: texts.Written) -> float | None:
@@ -242,11 +240,11 @@ def show_branches(writer: play.Writer, tree: Tree) -> None:
     """The tree; a click goes to a branch."""
     st.markdown("#### Branches")
     found = [writer.written(replace(tree, branch=i, step=None)) for i in range(len(tree.branches))]
-    said = "Click a candidate that was not drawn: the text forks there."
+    said = "Click a candidate that was not drawn, and the text forks there."
     if len(found) > 1:
         said = (
-            f"{len(found)} branches of one text. ln p sums the logarithms of what the model gave "
-            "each token: nearer to 0 is more probable. Perplexity is the same per token."
+            f"{len(found)} branches of one text. ln p adds up the logarithms of the tokens' probabilities: "
+            "the nearer to 0, the more probable the text. Perplexity tells the same per token."
         )
     words.prose(said, "perplexity")
     if not found[tree.branch].steps:
@@ -281,7 +279,7 @@ def show_branches(writer: play.Writer, tree: Tree) -> None:
     branch_tree(rows, tree.branch, at, writer.choose_branch, saved=picture)
     if scene.other and rows[tree.branch]["unchanged_value"] is None:
         st.caption(
-            "The text is longer than the model reads at once: the unchanged ln p is left out."
+            "The text is longer than the model reads at once, so ln p before your change is left out."
         )
     table = pd.DataFrame(rows)[["parent", "length", "log_probability", "value"]].reset_index()
     table = table.set_axis(["branch", "from", "tokens", "ln p", "perplexity"], axis=1)
@@ -317,11 +315,11 @@ def show_details(
         return Both(table, table.assign(probability=rows["ghost"]) if scene.other else None)
 
     told = (
-        "`probability` is the one that a token was drawn with, `model_probability` the model's "
-        "own. `point` is the random number, which fell between `start` and `stop`."
+        "`probability`: what the token was drawn with. `model_probability`: the model's own. "
+        "`point`: the random number, between `start` and `stop`."
     )
     sheet.numbers_of("generate", steps, told, what="the text")
-    told = "What the chosen token was drawn from."
+    told = "The candidates for the chosen token."
     if drawn.rest is not None:
         told += " The last row sums all others."
     sheet.numbers_of("generate_draw", candidates, told, what="the chosen token")
@@ -339,7 +337,7 @@ def show_details(
     if sampling.greedy and not put and not scene.run.edits:
         program = by_the_book(written)
         sheet.in_code(
-            [generate_text_simple], program, "in_code_book", what="the same as the book writes it"
+            [generate_text_simple], program, "in_code_book", what="the same, in the book's words"
         )
 
 

@@ -45,7 +45,7 @@ with doing:
     change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
 find = partial(heads.general_job, plain)
 reads = "What every head does in general, texts read"
-stopped = "The general scores were stopped: what you see is of this text alone."
+stopped = "Stopped. What you see is about this text only."
 general = wait_for("heads_general", find, reads, stopped)
 runs = Both(scene.run, scene.other)
 here = runs.map(heads.measured)
@@ -132,18 +132,17 @@ if general is not None:
     unseen = sum(one.hidden for one, _ in pairs)
     too = ""
     if unseen:
-        too = f" {unseen} more cannot show theirs here."
+        too = f" {unseen} more cannot show their usual label here (grey)."
     said = (
-        f"{same} of {len(pairs)} heads have the same label on this text as in general.{too} A "
-        "click opens a head. *Resting* is one that leaves more than half of its attention on the "
-        "first token. After its trial a label has ✓ where it holds, ○ where the head is not shown "
-        "to be needed, ? where the baselines disagree, and is struck out where it was withdrawn."
+        "Click a head to open it. *Resting* heads leave more than half of their attention on the first "
+        "token. Trials: ✓ the label holds · ○ not shown to be needed · ? undecided · struck out: withdrawn. "
+        f"{same} of {len(pairs)} heads have the same label on this text as in general.{too}"
     )
     words.prose(said, "head", "attention")
 if hidden:
     cannot = ", ".join(f"*{formulas.ROLES[role].label}*" for role in hidden)
     st.markdown(
-        f"This text cannot show {cannot}: no token has one before it that such a head looks at."
+        f"This text cannot show {cannot}: it has no token at which these heads would stand out."
     )
 
     def shown_by(text: str) -> set[str]:
@@ -195,7 +194,7 @@ with left:
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="small", key="heads_measures"
     ):
-        boxes = {"Across": ACROSS, "Up": UP}.items()
+        boxes = {"Horizontal axis": ACROSS, "Vertical axis": UP}.items()
         chosen = [param.choose(label, TITLES, st.selectbox, width=238) for label, param in boxes]
     (across, x), (up, y) = map(axis, chosen)
     points = table.now[["block", "head"]].assign(x=x.to_numpy(), y=y.to_numpy())
@@ -261,26 +260,26 @@ with right:
         called=("on this text", marks.UNCHANGED),
         height=34 * len(formulas.SHARES) + 96,
     )
-text = "**What to look for.** Every point is a head. "
+text = "**What to look for.** Each point is a head. "
 if across.startswith("previous:"):
-    text += "A *previous-token head* stands far to the right. "
+    text += "Look far to the right for a *previous-token head*. "
 elif x.notna().any():
-    text += f"The farther to the right it stands, the more it has of *{across}*. "
+    text += f"The farther right, the larger is *{across}*. "
 if up.startswith("induction:"):
-    text += "An *induction head* stands far up. "
+    text += "Look far up for an *induction head*. "
 elif y.notna().any():
-    text += f"The farther up it stands, the more it has of *{up}*. "
+    text += f"The farther up, the larger is *{up}*. "
 text += (
-    "The bars beside say how much of its attention the opened head gives to each kind of token, "
-    "where there is one: on this text"
+    "The bars show how much attention the opened head gives to each kind of token, wherever there is "
+    "one: on this text"
 )
 if usual is not None:
-    text += ", and (thin) in general"
+    text += ", and in general (thin)"
 text += "."
 words.prose(text, "head", "induction head", "previous-token head")
 if scene.run.edits:
     st.markdown(
-        "*On this text*: the changed model (outlined: unchanged); *in general*: the unchanged one."
+        "*On this text* shows the changed model (outlined: before the change), *in general* the unchanged one."
     )
 
 # ---- the trial ----
@@ -291,22 +290,22 @@ with above:
     if was and mine.now.kind == "favourite" and was.favourite != mine.now.favourite:
         was = None  # it kept looking at another token
     share = Both(mine.now.share, was and was.shares.get(mine.now.kind))
-    text = f"On this text, **block {block}, head {head}** {words.does(mine.now, scene.labels)}"
+    text = f"On this text, **block {block}, head {head}** {words.does(mine.now, scene.labels)}."
     if mine.now.share is not None:
-        text += f", with {share:%} of its attention"
+        text += f" That takes **{share.arrow('%')}** of its attention"
         if mine.now.share_of_rest is not None and mine.now.rest >= WORTH_SAYING:
-            text += f" ({words.percent(mine.now.share_of_rest)} of what it does not leave on the first token)"
+            text += f", {words.percent(mine.now.share_of_rest)} of what it does not leave on the first token"
+        text += "."
     if usual is None:
-        text += ". What it does in general is being measured."
+        text += " What it does in general is being measured."
     else:
         role = usual["role"]
         part = f" ({percent_of(usual['share'])})".replace(" ()", "")
         if role == mine.now.kind:
-            text += f", and does so in general{part}."
-        elif role in hidden:
-            text += f". In general it {formulas.ROLES[role].does}{part}, not shown by this text."
+            text += f" In general it does the same{part}."
         else:
-            text += f". In general it {formulas.ROLES[role].does}{part}."
+            text += f" In general it {formulas.ROLES[role].does}{part}"
+            text += ", which this text cannot show." if role in hidden else "."
     if heads.scaled(scene.run, block, head):
         text += f" {heads.SCALED}"
     if held:
@@ -320,7 +319,7 @@ sheet.numbers_of(
     lambda: table.map(lambda numbers: numbers.astype({"favourite": float})),
     "Each head's label on this text and its share, what the same queries leave on the first token "
     "(rest), the share of what is left, which gave the label, over how many tokens it looks, how "
-    f"much it writes, and every role's share. {heads.CALLED}.",
+    f"much it contributes, and every role's share. {heads.CALLED}.",
     what="every head on this text",
     missing="–",
 )

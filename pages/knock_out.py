@@ -6,7 +6,7 @@ import streamlit as st
 
 from gptviz.analysis import ablation
 from gptviz.analysis.moved import ROUNDING
-from gptviz.analysis.shares import label_of
+from gptviz.analysis.shares import label_of, spoken
 from gptviz.both import Both
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet, words
@@ -23,15 +23,17 @@ MAP: sheet.Param[str | None] = sheet.Param("map", str, None, sheet.if_there)
 BESIDE: sheet.Param[str | None] = sheet.Param("map_unchanged", str, None, sheet.if_there)
 
 WHAT_FOR = {
-    "zero": "It adds nothing to the stream, which is not what later parts have learnt to expect.",
-    "mean": "It gives to each token what it gives to the tokens of this text on average.",
-    "sample": "It gives to each token what it gives to other text on average, as later parts expect.",
+    "zero": "We set one part's output to zero and run the rest again. Later parts never learned to expect a zero.",
+    "mean": "We replace one part's output by its mean over this text and run the rest again.",
+    "sample": "We replace one part's output by its mean over a sample of other text, "
+    "closer to what later parts expect, and run the rest again.",
 }
 MEASURES = {"logit": "logit difference", "probability": "probability"}
 EXAMPLES = ("A copied passage", "A name comes back", "A quotation closes")
 LISTED = 12  # bars of the list
 ROW = 25  # pixels of one
 KEPT = 0.9  # of the probability: a head is not missed
+LOST = 0.5  # of the probability: a change has lost the word
 
 frame = sheet.start_page(
     "Knock-out", choices=[*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, many.SET]
@@ -44,8 +46,8 @@ n_heads = scene.lm.config.n_heads
 explained = target.target_input(scene, "Token to watch")
 PART.within(muted.KINDS)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_knock_out"):
-    null = NULL.choose("A muted part gives", muted.GIVES)
-    measure = MEASURE.choose("What is lost is measured by the", MEASURES)
+    null = NULL.choose("A muted part outputs", muted.GIVES)
+    measure = MEASURE.choose("Measure the loss as", MEASURES)
 asked = scene.position, explained.token, explained.against
 token = words.as_code(explained.shown)
 parts = len(ablation.parts_of(lm))
@@ -64,9 +66,7 @@ def program() -> None:
 
 if not sheet.is_wanted(MAP, lm, scene.position + 1, parts):
     if MAP.value == "off":
-        st.info(
-            "Stopped. A map with gaps would look as if those parts did not matter: none is shown."
-        )
+        st.info("Stopped. There is no map: its gaps would look like parts that do not matter.")
     label = f"Mute each of the {parts} parts in turn ({scene.position + 1} tokens, {parts} passes)"
     sheet.button(label, "knock_out_start", MAP.set, "on", primary=True)
     sheet.example_row(*EXAMPLES)
@@ -93,18 +93,6 @@ is_head = table["kind"] == "head"
 strongest = next(row for row in order if is_head[row])
 
 
-def number(logit: float, probability: float) -> str:
-    """The chosen measure as the page shows it: the probability, or the logit to two decimals."""
-    if measure == "probability":
-        return words.probability_text(probability)
-    return words.fixed(logit, 2)
-
-
-def without(row: int) -> Both[str]:
-    """The chosen measure of a pass without the part of this row, changed and unchanged model."""
-    return tables.map(lambda t: number(*t[["logit", "probability"]].iloc[row]))
-
-
 def open_part(block: int, column: int) -> None:
     """Callback: a part is opened, by its place on the map."""
     state.BLOCK.set(block)
@@ -124,32 +112,101 @@ if block is None or column is None:
     opened = strongest
 else:
     opened = block * (n_heads + 2) + column
+said_names = [
+    spoken(*part) for part in zip(table["kind"], table["block"], table["head"], strict=True)
+]
+probabilities = table["probability"].to_numpy(float)
 _, own_probability = own.now
-harmless = int((table["probability"][is_head] >= KEPT * own_probability).sum())
-now = own.map(lambda w: number(*w))
-text = f"After {words.as_code(scene.label)} (position {scene.position}) {what} is **{now}**. "
-still = table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
-stays = f"**{without(strongest)}**"
-largest = order[0]
-first = f"Without {labels[largest]} it is {without(largest)};"
-if still.all():
-    text += f"Muted one at a time, none of the {parts} parts changes it: it stays {stays}. "
-elif still[is_head].all():
-    text += f"{first} no single head changes it: it stays {stays}. "
-elif largest == strongest:
-    text += f"No part changes it as much as {labels[strongest]}: {stays} without it. But "
+
+
+def rescuer() -> int | None:
+    """The row of a part whose muting brings back a word that the change had lost: a head if there is one."""
+    if own.was is None or own_probability > LOST * own.was[1]:
+        return None
+    back = np.flatnonzero(probabilities >= KEPT * own.was[1])
+    if not len(back):
+        return None
+    return int(max(back, key=lambda row: (is_head[row], probabilities[row])))
+
+
+def with_change() -> str:
+    """The model's changes as a sentence begins: "With head 4·3 off"."""
+    changes = scene.run.edits
+    if len(changes) > 1:
+        return "With your changes"
+    edit = changes[0]
+    one_head = edit.site == "z" and edit.heads is not None and len(edit.heads) == 1
+    if one_head and isinstance(edit.block, int) and edit.positions is None and edit.value == "zero":
+        return f"With {spoken('head', edit.block, edit.heads[0])} off"
+    return "With your change"
+
+
+def left_without(row: int) -> str:
+    """What is left without the part of this row, in the chosen measure, for a sentence."""
+    if measure == "probability":
+        return words.percent(probabilities[row])
+    return words.fixed(table["logit"].iloc[row], 2)
+
+
+rescue = None
+if measure == "probability":
+    rescue = rescuer()
+    watched = what
+    whole = own.map(lambda measured: words.percent(measured[1]))
+    counted_from = ""
 else:
-    text += f"{first} of single heads {labels[strongest]} changes most: {stays} without it. But "
-heads = words.counted(int(is_head.sum()), "head")
-said = (
-    f"{text}{harmless} of the {heads} can be muted, one at a time, and at least nine tenths of the "
-    "probability stay."
+    watched = f"the logit of {token}"
+    if explained.against_shown is not None:
+        watched = f"the lead of {token} over {words.as_code(explained.against_shown)}"
+    whole = own.map(lambda measured: words.fixed(measured[0], 2))
+    counted_from = f" ({difference})"
+harmless = int((probabilities[is_head] >= KEPT * own_probability).sum())
+still = table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
+largest = order[0]
+after = f"after {words.as_code(scene.label)} (position {scene.position})"
+nothing_muted = f"With nothing muted it is {whole.now} {after}{counted_from}. "
+if whole.arrow() != whole.now:
+    yours = "Your changes" if len(scene.run.edits) > 1 else "Your change"
+    nothing_muted = f"{yours} alone, {after}: **{whole.arrow()}**{counted_from}. "
+if rescue is not None:
+    text = (
+        f"{with_change()}, muting {said_names[rescue]} as well brings {token} back to "
+        f"**{left_without(rescue)}**. {nothing_muted}"
+    )
+elif still.all():
+    text = f"Muting any single part changes nothing: {watched} stays **{whole.now}** {after}{counted_from}. "
+elif left_without(largest) == whole.now:
+    text = f"Muting any single part hardly changes {watched}. {nothing_muted}"
+else:
+    moves = "falls" if lost.now[largest] > 0 else "rises"
+    text = (
+        f"Mute {said_names[largest]}, and {watched} {moves} to **{left_without(largest)}**. "
+        f"{nothing_muted}"
+    )
+if still[is_head].all() and not still.all():
+    text += "No single head changes it. "
+elif not still.all() and strongest not in (largest, rescue):
+    text += (
+        f"Of the single heads, {said_names[strongest]} changes it most, to "
+        f"**{left_without(strongest)}**. "
+    )
+if not still.all():
+    heads = words.counted(int(is_head.sum()), "head")
+    text += (
+        f"{harmless} of the {heads} can go, one at a time: {token} keeps at least nine tenths of its "
+        "probability."
+    )
+words.prose(text, "logit", "block", "head")
+place_of_head = table.iloc[strongest]
+example = (
+    f"Head {place_of_head['block']}·{place_of_head['head']} is head {place_of_head['head']} of "
 )
-words.prose(said, "logit", "block", "head")
+example += f"block {place_of_head['block']}."
 left, right = st.columns([5, 4], gap="medium")
 with left:
     st.caption(
-        "A row is a block: heads by number, attention (att), feed-forward (ff). Click a cell."
+        "Each row is a block: its heads by number, its attention (att), its feed-forward layer (ff). "
+        f"{example} Click a cell to inspect it."
     )
     alt = f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}"
     muted.muted_map(scene, lost, divmod(opened, n_heads + 2), "knock_out_map", alt, open_part)
@@ -165,7 +222,8 @@ with right:
         )
         return list(map(says, [labels[row] for row in rows], *written))
 
-    st.caption(f"The {len(rows)} largest, with the {MEASURES[measure]} that is left")
+    bars_of = "Bar: how much muting the part takes away (orange) or adds (blue)"
+    st.caption(f"{bars_of}. Number: the {MEASURES[measure]} that is left.")
     sheet.bars(
         scene,
         "knock_out_list",
@@ -178,40 +236,37 @@ with right:
         says=tables.map(hovers),
         lying=True,
         signed=True,
-        text=Both([without(row).now for row in rows]),
+        text=Both([left_without(row) for row in rows]),
         height=ROW * len(rows) + 60,
     )
 if scene.other is not None:  # here, so that the map stays in the first screen
-    text = "Each part is muted in the changed model, on top of what is changed."
+    text = "Every part is muted in the changed model, on top of what you changed."
     if old is not None:
-        text += " The outlined bars are what muting it takes away from the unchanged one."
+        text += " Outlined bars: the same in the unchanged model."
     st.caption(text)
     if old is None:
-        sheet.button(
-            "Work out the unchanged model's map, too", "knock_out_beside", BESIDE.set, "on"
-        )
+        sheet.button("Compare with the unchanged model", "knock_out_beside", BESIDE.set, "on")
 
 # ---- the opened part ----
 
 sheet.end_unless_near("opened")
 row = table.iloc[opened]
-name = labels[opened]
-with_it = own.map(lambda measured: words.probability_text(measured[1]))
-without_it = tables.map(lambda t: words.probability_text(t["probability"].iloc[opened]))
+name = said_names[opened]
+with_it = words.probability_text(own_probability)
+without_it = words.probability_text(probabilities[opened])
 if row["effect"] == 0 or still.iloc[opened]:
     same = "but for rounding"
     if row["effect"] == 0:
         same = "to the last digit"
     st.markdown(
-        f"Without {name} the prediction is the same, {same}: the probability of {token} stays {without_it}."
+        f"Without {name} the prediction stays the same, {same}: {token} has a probability of {without_it}."
     )
 else:
     moves = "falls" if row["effect"] < 0 else "rises"
     words.prose(
-        f"With {muted.GIVES[null]} in place of what {name} gives, the probability of {token} goes "
-        f"from {with_it} to **{without_it}**, and {difference} {moves} by "
-        f"{words.significant(abs(row['effect']))}: number {order.index(opened) + 1} of {parts} by "
-        "size."
+        f"With {name} muted, the probability of {token} goes from {with_it} to **{without_it}**, and "
+        f"{difference} {moves} by {words.significant(abs(row['effect']))}. By the size of the change "
+        f"this part is number {order.index(opened) + 1} of {parts}."
     )
 one = None if pd.isna(row["head"]) else int(row["head"])
 change_menu.menu(scene, change_menu.Part(row["kind"], int(row["block"]), one), key="knock_out")
@@ -229,23 +284,20 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
     pair = sheet.in_link(target.PARAMS)
     for to, label, more in (
         (*links[row["kind"]], there),
-        ("why", "What each part wrote for the word itself: Why this token?", pair),
+        ("why", "Which parts vote for the word directly? Why this token?", pair),
         ("circuit", "Which heads are enough? The circuit", pair),
     ):
         link(to, state.link() | more, label=label)
-text = (
-    f"**What to look for.** A muted part gives {muted.GIVES[null]}, and all else runs again. "
-    f"{WHAT_FOR[null]} Orange: without the part {what} falls. Blue: it rises. "
-)
+text = f"**What to look for.** {WHAT_FOR[null]} Orange: without the part, {what} falls. Blue: it rises. "
 opposite = int((np.sign(table["effect"]) != np.sign(-table["lost"])).sum())
 if measure == "logit" and opposite:
     text += (
-        f"For {opposite} of the {parts} parts the probability goes the other way: it depends on "
-        "all large logits. "
+        f"For {opposite} of the {parts} parts the probability moves the other way, because it depends "
+        "on all large logits. "
     )
 said = (
-    f"{text}A part of little colour need not be idle: others may do the same work, or stand in for "
-    "it once it is gone. So what is lost one by one does not add up to what is lost together."
+    f"{text}A pale cell need not mean an idle part: others may do the same work, or step in once it is "
+    "gone. So the single losses do not add up to the loss of all parts together."
 )
 words.prose(said, "residual stream", "feed-forward")
 sheet.example_row(*EXAMPLES)
@@ -266,7 +318,7 @@ many.section(
     parts,
 )
 caption = (
-    "Each part with the prediction without it: `logit` (minus the mean over the vocabulary, or "
+    "The prediction without each part: `logit` (minus the mean over the vocabulary, or "
     "minus the other token's), the probability, the effect on `logit` (below zero where the token "
     "loses), and what is lost of the probability."
 )

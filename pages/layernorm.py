@@ -14,6 +14,7 @@ from gptviz.ui import sheet, words
 NORM = sheet.Param("ln_norm", str, "block 0 · norm1", sheet.if_there)
 DIMENSION: sheet.Param[int | None] = sheet.Param("ln_dim", int, None, sheet.if_there)
 QUANTITY = sheet.Param("ln_quantity", str, numbers.QUANTITIES[0], sheet.if_there)
+NEARLY_ONE = 0.95  # a variance of less after the division is not called one
 
 frame = sheet.start_page("LayerNorm", choices=[NORM, DIMENSION, QUANTITY, sheet.SHOWN])
 prompt = sheet.read_text(frame)  # the text, its tokens, and what is changed in the model
@@ -31,23 +32,38 @@ above = st.container()
 with st.container(horizontal=True):
     name = NORM.choose("Norm", names, st.selectbox, width=220)
     steps = sheet.of(scene, numbers.inside, name, scene.position)
-    told = "The orange mark. A click on a bar of scale or shift chooses it, too."
+    told = "Its mark is orange. You can also click a bar of scale or shift below."
     largest = numbers.largest_dimension(steps.now)
-    empty = "the farthest from the mean"
+    empty = "the one farthest from the mean"
     dimension = DIMENSION.index("Dimension", size, largest, empty, width=260, help=told)
 given = steps.map(lambda s: s.before)
-entering = steps.map(lambda s: float(s.before.var()))
 leaving = steps.map(lambda s: float(s.after.var()))
 place = name.replace("block ", "block").split(" · ")  # as a file's name has it: "block0", "norm1"
 which = (*place, f"dimension{dimension}")
+now = steps.now
+parts = numbers.variance_parts(now)
+learned = "a scale"
+if now.has_shift:
+    learned = "a scale and a shift"
+sentence = (
+    f"LayerNorm shifts and rescales the {size} numbers of {label} to mean zero and variance one."
+)
+if parts.normalised < NEARLY_ONE:  # the token's numbers are all (nearly) the same
+    sentence = (
+        f"LayerNorm shifts the {size} numbers of {label} to mean zero; they differ too little to "
+        "reach variance one."
+    )
+where = name.replace("final", "the final norm")
+ending = f"Then it applies {learned} that it has learned: in {where}, the variance ends at"
+if np.all(now.scale == 1) and np.all(now.shift == 0):
+    ending = f"Then it applies {learned}, without any effect: in {where}, the variance ends at"
 with above:
     sheet.say(
         scene,
-        f"The {size} numbers of {label} have a variance of {entering:3} when they come into "
-        f"{name}, and of **{leaving:3}** when they leave it.",
+        f"{sentence} {ending} **{leaving.arrow('3')}**.",
         terms=["variance", "token"],
         about=given,
-        what=f"{name.replace('final', 'the final norm')} at {label}",
+        what=f"{where} at {label}",
         sites=[norms[name].source],
         position=scene.position,
     )
@@ -61,11 +77,11 @@ with above:
         alt=alt,
     )
     caption = (
-        "How many dimensions have a value of about this size. The line is the mean, the band one "
-        f"standard deviation to each side of it, the orange mark dimension {dimension}."
+        "Each bar counts the dimensions with about this value. Line: the mean. Band: one standard "
+        f"deviation to each side. Orange mark: dimension {dimension}."
     )
     if given.moved:
-        caption += " The grey outline and the open mark are the unchanged model's."
+        caption += " Grey outline and open mark: the model before your change."
     st.caption(caption)
 tables = sheet.of(scene, numbers.worked_out, name, scene.position, dimension)
 stages = tables.map(lambda pair: pair[0])
@@ -79,9 +95,9 @@ sheet.end_unless_near("norms")
 said = st.container()
 learned_by = "its scale"
 if steps.now.has_shift:
-    learned_by = "scale and shift"
+    learned_by = "its scale and shift"
 with st.container(horizontal=True):
-    quantity = QUANTITY.choose("Of each token's values", numbers.QUANTITIES)
+    quantity = QUANTITY.choose("Show each token's", numbers.QUANTITIES)
     grids = sheet.of(scene, numbers.norm_grids, quantity)
     before = grids.map(lambda g: g[0])
     after = grids.map(lambda g: g[1])
@@ -96,13 +112,11 @@ with said:
     least_after = words.significant(float(after.now.min()))
     most_after = words.significant(float(after.now.max()))
     text = (
-        f"Over all norms and tokens, the {quantity} runs from {least_before} to {most_before} "
-        f"before the norms, and from {least_after} to {most_after} after them."
+        f"Before the norms, the {quantity} of a token's numbers lies between {least_before} and {most_before}. "
+        f"After them, it lies between {least_after} and {most_after}."
     )
     if quantity == "mean":
-        text += (
-            f" Each norm subtracts the mean; what there is of one after it comes from {learned_by}."
-        )
+        text += f" Each norm subtracts the mean; any mean after it comes from {learned_by}."
     sources = [norm.source for norm in norms.values()]
     sheet.say(
         scene,
@@ -118,8 +132,8 @@ with said:
         first = names[int((far > 1e-5).any(axis=1).argmax())]
         there = before.map(lambda g: float(g[row, column]))
         words.prose(
-            f"**What was changed is seen from {first} on.** Farthest apart is "
-            f"{words.as_code(scene.labels[column])} at {names[row]}: {there:3}."
+            f"**The change first shows at {first}.** It shows most for "
+            f"{words.as_code(scene.labels[column])} at {names[row]}: **{there.arrow('3')}**."
         )
 
 
@@ -142,14 +156,17 @@ sheet.maps(
     joint=True,
     which=(quantity,),
 )
-middle = "0"
+middle = "have a mean of 0"
 resting = 0.0  # what a norm brings every token to
 if is_variance:
-    middle = "a variance of 1"
+    middle = "have a variance of 1"
     resting = 1.0
 if shown == sheet.DIFFERENCE:
-    middle = "what the change did not touch"
-st.caption(f"A row is a norm, a column a token; a click chooses both. No colour: {middle}.")
+    middle = "are as before the change"
+st.caption(
+    "Each row is a norm, each column a token. Click a cell to inspect it. "
+    f"Cells without colour {middle}."
+)
 sheet.curves(
     scene,
     "layernorm_depth",
@@ -165,36 +182,34 @@ sheet.curves(
     log=is_variance,
     rest=resting,
 )
-st.caption(f"{label} through the depth of the network, norm by norm.")
+st.caption(f"{label} on its way through the model, norm by norm.")
 
 # ---- why not 1: scale and shift ----
 
-parts = numbers.variance_parts(steps.now)
-now = steps.now
-st.subheader(f"Why {words.significant(parts.after)} and not 1", anchor=False)
+st.subheader(f"Why is the variance {words.significant(parts.after)} and not 1?", anchor=False)
 variance = words.significant(now.variance, 4)
 normalised = words.significant(parts.normalised, 6)
 smallest_scale = words.significant(float(now.scale.min()))
 largest_scale = words.significant(float(now.scale.max()))
 scaled = words.significant(parts.scaled, 4)
 sentences = [
-    f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {variance} / ({variance} "
-    f"+ {now.eps_written}) = {normalised}.",
-    f"Then each dimension is multiplied by its own scale, from {smallest_scale} to {largest_scale} "
-    f"here: the variance is {scaled}.",
+    "After dividing by √(variance + eps), the variance is variance / (variance + eps) = "
+    f"{variance} / ({variance} + {now.eps_written}) = {normalised}.",
+    "Next, each dimension is multiplied by its own scale, here between "
+    f"{smallest_scale} and {largest_scale}: the variance becomes {scaled}.",
 ]
-learned = "The scale is learned: it says"
+trained = "the scale"
 if now.has_shift:
-    learned = "Scale and shift are learned: they say"
+    trained = "scale and shift"
     shift = words.significant(parts.shift)
     together = words.significant(parts.together)
     after_shift = words.significant(parts.after, 4)
     sentences.append(
-        f"Then each gets its own shift, whose variance is {shift}; twice its covariance with the "
-        f"scaled values is {together}: {scaled} + {shift} + {words.term(together)} = "
-        f"**{after_shift}**."
+        "Last, each dimension gets its own shift. The shifts add their variance, "
+        f"{shift}, and twice their covariance with the scaled values, {together}: "
+        f"{scaled} + {shift} + {words.term(together)} = **{after_shift}**."
     )
-sentences.append(f"{learned} how large a dimension is for what reads it next.")
+sentences.append(f"Training chooses {trained} to suit the layer that reads the result.")
 words.prose(" ".join(sentences), "variance", "dimension")
 
 if size > 1:
@@ -203,16 +218,16 @@ if size > 1:
     if by_all:
         apart = words.percent(by_less / by_all - 1)
     words.prose(
-        f"**Divided by N, not by N − 1.** The variance adds up {size} squares and divides by N = "
-        f"{size}: {words.significant(by_all, 6)}. Divided by {size - 1}, as `torch.var` does by "
-        f"itself, it would be {words.significant(by_less, 6)}, {apart} more. `unbiased=False` asks "
-        "for N: these are all the numbers that there are, and no sample of more.",
+        f"**Divided by N, not by N − 1.** LayerNorm adds up {size} squares and divides by {size}: "
+        f"{words.significant(by_all, 6)}. By default `torch.var` divides by {size - 1} and gives "
+        f"{words.significant(by_less, 6)}, {apart} more. `unbiased=False` asks for N, because "
+        "these numbers are all there are, not a sample.",
         "variance",
     )
 words.prose(
-    "A block of a GPT is **pre-norm**: one norm stands before attention, one before the "
-    "feed-forward. The first transformer was **post-norm**: it normalised the sum after each of "
-    "them.",
+    "The blocks of a GPT are **pre-norm**: one norm comes before attention, one before the "
+    "feed-forward layer. The first transformer was **post-norm**: it added each result first, "
+    "and then normalised the sum.",
     "pre-norm",
     "post-norm",
     "block",
@@ -230,23 +245,21 @@ for key, what, weights, rest in learned_rows:
         Both(weights),
         [f"{what}[{i}]" for i in range(size)],
         what,
-        f"The {what} of {name}: one learned number for every dimension",
+        f"The {what} of {name}: one learned number per dimension",
         DIMENSION.set,
         which=which,
         at=dimension,
         rests=[(rest, "")],
         axis={"title": {"text": "dimension"}, "range": [-1, size], "showgrid": False},
     )
-nothing = "The line is where it would change nothing: a scale of 1."
+nothing = "The line marks no effect: a scale of 1."
 if now.has_shift:
-    nothing = "The lines are where they would change nothing: a scale of 1, a shift of 0."
-st.caption(f"The same for every token. {nothing}")
-st.markdown(
-    f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)"
-)
+    nothing = "The lines mark no effect: a scale of 1, a shift of 0."
+st.caption(f"All tokens share these numbers. {nothing}")
+st.markdown(f"**Dimension {dimension}, step by step** (computed with all digits, shown with four)")
 sheet.table("step by step", Both(arithmetic))
 
-caption = "A row for each norm and token, before and after."
+caption = "One row per norm and token, before and after."
 sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)
 sheet.code_of(
     scene,

@@ -74,39 +74,46 @@ def short(row: int) -> str:
 
 
 def says(found: lens.Depths, row: int) -> str:
-    """A row's most probable token and its probability: "`x`, 14 %"."""
-    return (
-        f"{words.as_code(show(int(found.top[row])))}, "
-        f"{words.percent(float(found.reading.probabilities[row, 0]))}"
+    """A row's most probable token: "`x`"."""
+    return words.as_code(show(int(found.top[row])))
+
+
+def chance_of(found: lens.Depths, row: int) -> str:
+    """The probability of a row's most probable token: "14 %"."""
+    return words.percent(float(found.reading.probabilities[row, 0]))
+
+
+def answer(found: lens.Depths) -> str:
+    """What a model says in the end: "`x`, 14 %"."""
+    return f"{says(found, last)}, {chance_of(found, last)}"
+
+
+if now.settled == last:
+    text = (
+        f"Only the very last step decides on {says(now, last)}. One step earlier, the model would say "
+        f"{says(now, last - 1)} ({chance_of(now, last - 1)}). "
     )
-
-
-def since(found: lens.Depths) -> str:
-    if found.settled == last:
-        return "only at the very last step"
-    if found.settled:
-        return f"from {place(found.settled)} on"
-    return "at every depth"
-
-
-model = "the **changed** model"
-if both.was is None:
-    model = "the model"
-end_says = both.map(lambda d: says(d, last))
-since_when = both.map(since)
-text = f"After {label} (position {position}) {model} says {end_says}. It would say so {since_when}"
-if now.settled:
-    text += (
-        f": stopped after {place(now.settled - 1)}, it would have said {says(now, now.settled - 1)}"
+elif now.settled:
+    text = (
+        f"From {place(now.settled)} on, the model's answer is {says(now, last)}. One step earlier, it "
+        f"would say {says(now, now.settled - 1)} ({chance_of(now, now.settled - 1)}). "
     )
-words.prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
+else:
+    text = f"At every depth, even the first, the model's answer is {says(now, last)}. "
+first_choices = both.map(lambda d: says(d, last))
+if first_choices.moved:
+    end_says = both.map(answer).arrow()
+else:
+    end_says = f"{first_choices.now}, {both.map(lambda d: chance_of(d, last)).arrow()}"
+text += f"In the end it says **{end_says}**, after {label} (position {position})."
+words.prose(text, "block", "embedding", "attention", "feed-forward")
 
 # ---- the grid ----
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_lens"):
     told = (
-        "Entropy: how unsure the reading is. Distance to the end: how many bits a depth would need "
-        "on top to answer as the model does in the end (KL divergence)."
+        "Entropy: how unsure the reading is. Distance to the end: how many extra bits this depth would "
+        "need to answer as the model does in the end (KL divergence)."
     )
     measure = COLOUR.choose("Colour", NAMES, help=told)
     target = target_input(scene, "Token to follow", against=None)
@@ -130,9 +137,8 @@ if parts != everything and not wanted:
             f"Read all {count:,} columns", "lens_all", st.session_state.update, {ASKED: scene.run}
         )
         st.caption(
-            f"{stop - start:,} of {count:,} columns are read, those around the selected token: "
-            f"each of the {len(names)} rows of a column takes {vocabulary:,} logits. The others "
-            "are grey."
+            f"So far the page has read {stop - start:,} of {count:,} columns, those around the selected "
+            f"token; the others are grey. Every cell takes {vocabulary:,} logits."
         )
 
 
@@ -163,30 +169,29 @@ lens_grid(
     saved=scene.saved("logit_lens", f"What the model would say at each depth: {title}", measure),
 )
 text = (
-    "**What to look for.** A column is a token, a row a depth: the residual stream as it is there, "
-    "put through the final LayerNorm and the output head. The cell shows the token that comes out "
-    "on top; point at it for the first ten. Follow a column down and see the answer take shape. "
-    "The last row is no reading: it is the model's own output. **What it is not.** The model never "
-    "reads itself like this. Its final norm and head were trained for the last depth alone: an odd "
-    "token in an early row may say more about the reading than about the model."
+    "**What to look for.** Follow a column down and watch the answer take shape. Each column is a "
+    "token, each row a depth: we take the residual stream there and put it through the final LayerNorm "
+    "and the output head. The cell shows the token that comes out on top; hover to see the first ten. "
+    "The last row is the real output. **What it is not.** The model never reads itself like this. Its "
+    "final norm and head were trained for the last depth only, so an odd token in an early row may say "
+    "more about the lens than about the model."
 )
 top = columns.columns(scene.run, parts, lens.cells).ids[..., 0]
 itself = int((top[0] == np.array(scene.run.ids[start:stop])).sum())
 if itself:
-    text += f" In {itself} of {stop - start} columns the first row gives back the very token that was read"
+    text += f" In {itself} of {stop - start} columns the first row simply repeats the token that was read"
     if lm.config.tie_embeddings:
-        text += ": the output head is the token embedding."
+        text += ", because the output head is the token embedding."
     else:
         text += "."
 pieces = top[np.isin(top, grid["pieces"])]
 if len(pieces):
     text += (
         f" In {len(pieces):,} of {top.size:,} cells the token on top is a **piece of a "
-        f"character**, such as {words.as_code(show(int(pieces[0])))}: some of the bytes that write "
-        "one."
+        f"character**, such as {words.as_code(show(int(pieces[0])))}: only some of the bytes of one."
     )
 if scene.other is not None:
-    text += " A dashed frame marks a cell where the unchanged model has another token on top."
+    text += " A dashed frame marks cells where the unchanged model has another token on top."
 words.prose(text, "token", "residual stream", "LayerNorm", "logit lens", "entropy")
 sheet.example_row("A copied passage", "A quotation closes", "He and she", "Counting")
 
@@ -195,8 +200,8 @@ sheet.example_row("A copied passage", "A quotation closes", "He and she", "Count
 if row == last:
     heading = "The model's own output"
 else:
-    heading = f"After {place(row)} beside the end"
-st.subheader(f"{heading}, for {label} (position {position})", anchor=False)
+    heading = f"After {place(row)}, compared with the end"
+st.subheader(f"{heading}: {label} (position {position})", anchor=False)
 sheet.end_unless_near("lens_end")
 ends = both.map(lambda d: d.reading.ids[[row, last]])  # (2, 10)
 ids = list(dict.fromkeys([*ends.now.ravel().tolist(), *ends.all[0][:, 0].tolist()]))
@@ -205,7 +210,7 @@ sides = both.map(lambda d: lens.followed(d.logits[[row, last]], ids))  # (2, n)
 
 
 def chance(side: int, token: int) -> str:
-    return f"{sides.map(lambda f: float(f.probabilities[side, ids.index(token)])):%}"
+    return sides.map(lambda f: float(f.probabilities[side, ids.index(token)])).arrow("%")
 
 
 def rank(side: int, token: int) -> str:
@@ -221,29 +226,29 @@ def written(bits: float) -> str:
 
 def bits(name: str, row: int) -> str:
     values = both.map(lambda d: float(getattr(d.reading, name)[row]))
-    return f"{values.map(written)} bits"
+    return f"{values.map(written).arrow()} bits"
 
 
 first = int(now.top[row])
 end = int(now.top[last])
 if row == last:
     text = (
-        "In the last row the lens and the model are the same. Its entropy is "
-        f"{bits('entropy', last)}. Click a cell of another row to set that one beside it."
+        "The last row is the real output. Its entropy is "
+        f"{bits('entropy', last)}. Click a cell in another row to compare the two."
     )
 else:
     text = (
-        f"Stopped after {place(row)} the model would say {words.as_code(show(first))}, "
-        f"{chance(0, first)}; in the end that has {chance(1, first)}, rank {rank(1, first)}. "
+        f"Stopped after {place(row)}, the model would say {words.as_code(show(first))} "
+        f"({chance(0, first)}). In the end this token has {chance(1, first)}, rank {rank(1, first)}. "
     )
     if first != end:
         text += (
-            f"Its final answer {words.as_code(show(end))} has {chance(0, end)} there, rank "
-            f"{rank(0, end)}, and {chance(1, end)} in the end. "
+            f"The final answer, {words.as_code(show(end))}, has {chance(0, end)} here (rank "
+            f"{rank(0, end)}) and {chance(1, end)} in the end. "
         )
     text += (
-        f"The entropy is {bits('entropy', row)} here and {bits('entropy', last)} in the end; the "
-        f"distance to the end (KL divergence) is {bits('kl', row)}."
+        f"Entropy: {bits('entropy', row)} here, {bits('entropy', last)} in the end. Distance to the end "
+        f"(KL divergence): {bits('kl', row)}."
     )
 words.prose(text, "entropy", "KL divergence")
 
@@ -305,9 +310,9 @@ pinned = PINNED.widget(
     options=offered,
     format_func=lambda i: labels.get(i, str(i)),
     max_selections=MOST,
-    placeholder="Tokens that some depth has among its ten most probable",
-    help="In the order of the highest probability that they reach at any depth: those that peak early "
-    "and lose stand here, too. A click on a bar above follows its token as well.",
+    placeholder="Any token among the ten most probable at some depth",
+    help="Sorted by the highest probability that a token reaches at any depth, so tokens that lead early "
+    "and lose are here, too. Click a bar above to follow its token.",
 )
 lines = list(dict.fromkeys([target.token, *(pinned or lens.leaders(now.top))]))
 trails = both.map(lambda d: lens.followed(d.logits, lines))  # (R, n)
@@ -357,13 +362,16 @@ peak = int(found.probabilities[:, loser].argmax())
 if peak < last and found.ranks[-1, loser] > found.ranks[peak, loser]:
     at_peak = words.percent(float(found.probabilities[peak, loser]))
     in_the_end = words.percent(float(found.probabilities[last, loser]))
+    rises = "leads for a while, then loses"
+    if found.ranks[peak, loser] > 1:
+        rises = "rises for a while, then falls"
     text = (
-        f"{words.as_code(show(lines[loser]))} peaks and loses: {at_peak} after {place(peak)} "
+        f"{words.as_code(show(lines[loser]))} {rises}: {at_peak} after {place(peak)} "
         f"(rank {found.ranks[peak, loser]:,}), {in_the_end} in the end "
         f"(rank {found.ranks[last, loser]:,}). "
     )
 if not pinned:
-    text += "As long as none is chosen, the curves are those of tokens that some depth has on top."
+    text += "Until you choose tokens, the curves show those that lead at some depth."
 st.markdown(text)
 
 # ---- details ----
@@ -407,13 +415,12 @@ def followed_table(found: lens.Depths) -> pd.DataFrame:
 
 
 caption = (
-    "Every cell that has been read, the selected token's column first. entropy_bits: how unsure "
-    "the reading is; kl_bits: its distance to the end (KL divergence of the final distribution "
-    "from the row's)."
+    "Every cell read so far, the selected token's column first. entropy_bits: how unsure the reading "
+    "is; kl_bits: its distance to the end (KL divergence of the final distribution from the row's)."
 )
 runs_of = Both(scene.run, scene.other)
 sheet.numbers_of("logit_lens_grid", lambda: runs_of.map(grid_table), caption, "every cell")
-caption = "The tokens of the curves and of the bars at each depth: probability, and rank in the whole vocabulary."
+caption = "Probability and rank, in the whole vocabulary and at each depth, of the tokens in the curves and bars."
 sheet.numbers_of(
     "logit_lens_followed", lambda: both.map(followed_table), caption, "tokens through the depth"
 )

@@ -53,16 +53,15 @@ def bar_says(one: pd.DataFrame) -> list[str]:
 
 def picture() -> None:
     """Draw what the text costs, in a sentence, as bars, and on the text itself."""
-    even = f"all {vocabulary:,} tokens the same"
-    cost = f"ln {vocabulary:,} = {short(guess)}"
-    against = f"That is no better than to give {even}, which costs {cost}."
+    blind = f"ln {vocabulary:,} = {short(guess)}"
+    against = f"Blindly guessing among all {vocabulary:,} tokens would cost no more: {blind}."
     if mean.now < guess:
-        against = f"A guess that gives {even} costs {cost}."
+        against = f"Blindly guessing among all {vocabulary:,} tokens would cost {blind}."
     text = (
-        f"The loss of this text is **{loss} nats** per token: a perplexity of e^{loss.now} = "
-        f"{perplexity}, as if the model chose among {perplexity.now} equally likely tokens each "
-        f"time. {against} The last token, {words.Place(labels[last], last)}, has no target: what "
-        "comes next is not in the text."
+        f"On average, predicting a token of this text costs the model **{loss.arrow('')} nats**: its loss. "
+        f"{against} The perplexity is e^{loss.now} = {perplexity.now}: as if the model chose among "
+        f"{perplexity.now} equally likely tokens each time. The last token, "
+        f"{words.as_code(labels[last])}, has no target: what comes next is not in the text."
     )
     sheet.say(
         scene,
@@ -80,13 +79,13 @@ def picture() -> None:
         nats,
         labels[1:],
         "loss, in nats",
-        "The loss of every position that has a target, the mean, and that of a uniform guess",
+        "The loss of every position that has a target, the mean, and that of a blind guess",
         scene.select,
         at=scene.position if scene.position < last else None,
         says=found.map(bar_says),
         colors=[figures.surprise_color(float(cost), guess, scene.mode) for cost in nats.now],
         rests=[
-            (guess, f"a uniform guess: {cost}"),
+            (guess, f"a blind guess: {blind}"),
             (mean.now, f"the mean, the cross-entropy: {loss}"),
         ],
         axis=axis | token_ticks(labels[1:]) | {"range": [-0.6, max(last, FEWEST) - 0.4]},
@@ -100,16 +99,15 @@ def picture() -> None:
     share = 0.0
     if nats.now.sum():
         share = 100 * nats.now[dearest].sum() / nats.now.sum()
-    were = "were" if last > 1 else "was"
-    most_expensive = f"Most expensive {were} {', '.join(parts)}"
+    surprising = f"The most surprising: {', '.join(parts)}"
     if len(parts) < last:
-        of_all = f"{words.significant(share, 2)} % of all that this text cost"
-        most_expensive += f": {of_all}, in {len(parts)} of {last} positions"
+        part = f"{words.significant(share, 2)} % of the total"
+        surprising += f". These {len(parts)} of {last} tokens account for {part}"
     words.prose(
-        f"A bar is what one token cost: −ln of the probability that it had. {most_expensive}. A "
-        "token that the model was sure of costs almost nothing. There is no limit for one that it "
-        "thought impossible: −ln p grows for ever as p goes to 0. Training makes the mean smaller. "
-        "Click on a bar, or on a token of the text below.",
+        f"Each bar shows what one token cost: −ln of its probability. {surprising}. A token that the "
+        "model was sure of costs almost nothing; the cost of one that it "
+        "thought impossible has no limit. "
+        "Training makes the mean smaller. Click a bar, or a token of the text below.",
         "logit",
     )
     chips, legend = figures.surprise_rows(found.now, labels, vocabulary, scene.mode, found.was)
@@ -130,8 +128,8 @@ def one_position() -> None:
     )
     if scene.position == last:
         st.markdown(
-            f"{words.Place(scene.label, last)} is selected and has no target: below is the "
-            "position that cost most."
+            f"The selected token, {words.Place(scene.label, last)}, has no target, so we look at "
+            "the position that cost most."
         )
     row = found.map(lambda one: one.iloc[position + 1])
     logit = words.fixed(float(row.now["logit"]), 4)
@@ -143,11 +141,11 @@ def one_position() -> None:
     if last > 1:
         losses_summed = f"({losses_summed})"
     lines = (
-        f"**logits**: {vocabulary:,} numbers, one per token; the target's is **{logit}**",
-        f"**softmax**: e^{words.term(logit)} ÷ the sum of such powers over the vocabulary = "
-        f"e^({logit} − {words.term(log_sum)}) = **{p}**, where {log_sum} is the sum's logarithm",
+        f"**logits**: {vocabulary:,} scores, one per token; the target's is **{logit}**",
+        f"**softmax**: e^{words.term(logit)}, divided by the sum of e^logit over the vocabulary. The "
+        f"sum's logarithm is {log_sum}, so p = e^({logit} − {words.term(log_sum)}) = **{p.now}**",
         f"**−ln** of the target's probability: −ln {p.now} = "
-        f"**{row.map(lambda one: float(one['nats'])):.4}** nats, or {log_sum} − "
+        f"**{words.fixed(float(row.now['nats']), 4)}** nats, or {log_sum} − "
         f"{words.term(logit)}",
         f"**mean** over {words.counted(last, 'position')} with a target: {losses_summed} ÷ "
         f"{last:,} = **{loss.now}**, the cross-entropy. e^{loss.now} = **{perplexity.now}**, the "
@@ -205,23 +203,20 @@ def smallest() -> None:
     left, right = st.columns([5, 6], gap="medium")
     with left:
         text = (
-            "A vocabulary of five, from Fijalkow's slides *Transformers from scratch*: five "
-            "logits, their softmax, and the loss that each token would cost as the target. The "
-            "target is token 0. The slides print 1.4411, and so does "
-            "`torch.nn.functional.cross_entropy`."
+            "Here the vocabulary has five tokens (from Fijalkow's slides *Transformers from scratch*): "
+            "five logits, their softmax, and what each token would cost as the target. The target is "
+            "token 0. The slides print 1.4411, and so does `torch.nn.functional.cross_entropy`."
         )
         if others:
-            text += (
-                f" Its logits have more digits than it prints, and so it has {', '.join(others)}."
-            )
+            text += f" They computed with more digits than they print, so they have {', '.join(others)}."
         words.prose(text, "softmax")
         characters = lesson.NOTEBOOK_CHARACTERS
         start = words.fixed(lesson.uniform_loss(characters), 4)
         st.markdown(
-            "Before training, a model should start near ln V. The first model of Karpathy's *Let's "
-            f"build GPT*, a table of random logits over {characters} characters, has a loss of "
+            "Before training, a model should start near ln V. Karpathy's *Let's build GPT* starts "
+            f"with a table of random logits over {characters} characters. Its loss is "
             f"**{words.fixed(lesson.NOTEBOOK_LOSS, 4)}**, while ln {characters} = **{start}**: "
-            "random logits are worse than none, since they are sure of the wrong things."
+            "random logits do worse than equal ones, because they are sure of the wrong things."
         )
     with right:
         rows = []
@@ -253,14 +248,14 @@ if last:
     one_position()
 else:
     st.markdown(
-        f"{words.as_code(labels[0])} is the only token, so nothing came next: there is no target, "
-        f"and no loss. Type a longer text. A guess that gives all {vocabulary:,} tokens the same "
-        f"costs ln {vocabulary:,} = {short(guess)}."
+        f"{words.as_code(labels[0])} is the only token: nothing comes next, so there is no loss. Type a "
+        f"longer text. Blindly guessing among all {vocabulary:,} tokens would cost "
+        f"ln {vocabulary:,} = {short(guess)}."
     )
 sheet.example_row(*EXAMPLES)
 smallest()
 caption = (
-    "A row per token of the text, as the target of the position before it: its logit, log_sum (the "
+    "One row per token of the text, as the target of the position before it: its logit, log_sum (the "
     "logarithm of the sum of e^logit over the vocabulary), the probability, and the loss in nats "
     "and in bits. The first token is no target."
 )

@@ -24,7 +24,8 @@ from gptviz.ui.shell.navigation import page_target
 
 ROWS = (10, 20, 50, 100)  # how many bars
 COUNT = sheet.Param("next_rows", int, ROWS[0], sheet.if_there)
-MANY = 20  # tokens that "Write on" writes
+CERTAIN = 0.9  # the probability from which on a model is nearly certain
+MANY = 20  # tokens that "Write 20 tokens" writes
 SAID = "next_said"  # in the session: a sentence, and the text it is about
 TAIL = 36  # characters of the prompt before the predicted token
 
@@ -67,27 +68,36 @@ def sentence() -> str:
     best = first(candidates.now)
     given = runs_of.map(lambda run: chance(run, best))
     unsure = candidates.map(lambda of_run: of_run.entropy.perplexity)
+    old = best
+    if candidates.was is not None:
+        old = first(candidates.was)
+    if old == best:
+        says = given.arrow("%")
+    else:  # what happened is told of the token that was first
+        says = words.percent(given.now)
     model = "the **changed** model"
     if scene.other is None:
         model = "the model"
-    token_says = words.as_code(words.show_id(lm, best))
-    text = (
-        f"After {words.Place(scene.label, scene.position)} {model} gives {token_says} {given:%}. "
-        f"It is as unsure as between {unsure:3} equally likely tokens."
-    )
-    if scene.other is not None and candidates.was is not None:
-        old = first(candidates.was)
-        if old != best:
-            before = words.percent(chance(scene.other, old))
-            now = words.percent(chance(scene.run, old))
-            expected = words.as_code(words.show_id(lm, old))
-            text += f" The unchanged model expects {expected}, {before}, which now has {now}."
-    if came is not None:
-        token = came
-        p = runs_of.map(lambda run: chance(run, token))
-        rank = candidates.map(lambda of_run: f"{int(of_run.chosen.rank[token]) + 1:,}")
+    token = words.as_code(words.show_id(lm, best))
+    text = f"After {words.as_code(scene.label)}, {model} finds {token} most likely: **{says}**. "
+    if old != best:
+        before = runs_of.map(lambda run: chance(run, old)).arrow("%")
+        text += f"Before your change, {words.as_code(words.show_id(lm, old))} came first: **{before}**. "
+    certain = "It is as uncertain as if"
+    if given.now >= CERTAIN:
+        certain = "It is nearly certain: as if"
+    if unsure.now < 1.005:
+        text += "It is all but certain."
+    else:
+        chooses = words.significant(unsure.now)
+        text += f"{certain} it had to choose between {chooses} equally likely tokens."
+    if came == best:
+        text += " In your text it does come next."
+    elif came is not None:
+        p = words.percent(chance(scene.run, came))
+        rank = int(candidates.now.chosen.rank[came]) + 1
         after = words.as_code(words.show_token(scene.tokens[scene.position + 1].raw))
-        text += f" In the prompt {after} came next: the model gave it {p:%}, rank {rank}."
+        text += f" Your text goes on with {after} instead: {p}, rank {rank:,}."
     return text
 
 
@@ -106,7 +116,7 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show."
     )
     found = found_for(sampling, count)
-    headline(top, found)
+    headline(top, found, at_zero=sampling.temperature == 0)
     show = partial(words.show_id, lm)
     whole = partial(words.is_whole, lm)
     rows, rest = candidate_rows(found.now, sampling, show, whole, came, found.was)
@@ -118,7 +128,7 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         rest,
         column_heads(sampling, compared=scene.other is not None),
         lambda i: say(append(i)),
-        action="Append" if last else "Go on with it",
+        action="Append" if last else "Continue with it",
         saved=scene.saved("next_token", "The most probable next tokens", *which),
     )
     go_on(sampling)
@@ -127,8 +137,13 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     details(sampling, found)
 
 
-def headline(place: st.delta_generator.DeltaGenerator, found: Both[numbers.Candidates]) -> None:
-    """The end of the text with the most probable next token after it, and the entropy of the bars."""
+def headline(
+    place: st.delta_generator.DeltaGenerator, found: Both[numbers.Candidates], at_zero: bool
+) -> None:
+    """The end of the text with the most probable next token after it, and the entropy of the bars.
+
+    `at_zero`: the temperature is 0, so nothing is left to chance.
+    """
     colors = scene.palette
     quiet = "font-size: 0.9rem; margin-left: 0.7em"
     text = words.show_token(
@@ -155,8 +170,13 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[numbers.Candi
         '<div data-testid="headline" style="font-size: 1.15rem; line-height: 1.5; overflow-wrap: anywhere">'
         f'<span style="color: {colors.quiet}">{escape(tail)}</span>{best}</div>'
     )
-    bits = found.map(lambda one: words.fixed(one.entropy.bits, 2))
-    kept = f"{words.counted(found.now.kept, 'token')} kept"
+    bits = found.map(lambda one: words.fixed(one.entropy.bits, 2)).arrow()
+    vocabulary = scene.lm.config.vocab_size
+    kept = f"all {vocabulary:,} tokens can be drawn"
+    if found.now.kept < vocabulary:
+        kept = f"{found.now.kept:,} of {vocabulary:,} tokens can be drawn"
+    if at_zero:
+        kept = "the first is always drawn"
     now = found.now.entropy
     ghost = ""
     said = (
@@ -172,26 +192,26 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[numbers.Candi
 
 
 def look_for(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
-    bits = found.map(lambda one: words.fixed(one.entropy.bits, 2))
-    own = found.map(lambda one: words.fixed(one.model_entropy.bits, 2))
     said = (
-        "**What to look for.** The model ends in one logit per token of its vocabulary, "
-        f"{scene.lm.config.vocab_size:,} of them. Softmax makes them probabilities, with an "
-        f"entropy of {own} bits."
+        f"**What to look for.** The model gives each of the {scene.lm.config.vocab_size:,} tokens in its "
+        "vocabulary a score, its logit. Softmax turns the scores into probabilities."
     )
     if sampling.changes_nothing:
-        said += " Lower the temperature, and the largest logits pull away from the others."
+        said += " Lower the temperature: the first token gains, and in the end it gets everything."
     else:
-        said += f" With your settings it is {bits} bits"
+        own = words.fixed(found.now.model_entropy.bits, 2)
+        bits = words.fixed(found.now.entropy.bits, 2)
+        if bits == own:
+            said += f" Your settings leave the entropy at {own} bits."
+        else:
+            said += f" Your settings change the entropy: **{own} → {bits} bits**."
         cut = found.now.kept < scene.lm.config.vocab_size  # a temperature alone cuts nothing
         if cut:
-            said += ": what is cut has 0, and the others grow to a sum of 1."
-        else:
-            said += "."
+            said += " Cut tokens get 0, and the others grow until they sum to 1."
     if scene.other is not None:
-        said += " A grey outline is the unchanged model: a bar that ends inside lost, one past it gained."
+        said += " Grey outline: the model before your change. A shorter bar has lost, a longer one has gained."
     elif not sampling.changes_nothing:
-        said += " A dashed outline is what the model gives by itself."
+        said += " Dashed outline: the model without your settings."
     words.prose(said, "logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p")
 
 
@@ -216,12 +236,12 @@ def show_vocabulary(found: Both[numbers.Candidates]) -> None:
     scene.chart(
         fig, key="next_curve", alt="The probability of every token of the vocabulary by its rank"
     )
-    said = "Grey is what the model gives, purple what your settings make of it."
+    said = "Grey: the model by itself. Purple: with your settings."
     if old is not None:
-        said = "Purple is the changed model, the dashed line the unchanged one, each with its own ranks."
-    tilts = "Temperature tilts the line, top-k and top-p cut it off."
+        said = "Purple: the changed model. Dashed: the model before your change, sorted by its own ranks."
+    tilts = "Temperature tilts the line; top-k and top-p cut it off."
     st.markdown(
-        f"All tokens from the most probable to the least, both axes in powers of ten. {said} {tilts}"
+        f"All tokens, from the most to the least probable; both axes count in powers of ten. {said} {tilts}"
     )
 
 
@@ -257,7 +277,7 @@ def write_on(seed: int) -> None:
 
 
 def go_on(sampling: Sampling) -> None:
-    """Seed, "Sample one" and "Write on", with what the one gave."""
+    """Seed, "Draw one token" and "Write 20 tokens", with what the one gave."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="next_go_on")
     seed = controls.seed_input(
         row, "The same seed draws the same tokens from the same text and settings."
@@ -265,10 +285,10 @@ def go_on(sampling: Sampling) -> None:
     told = "Draw one token from these probabilities, append it, and take the next seed."
     how = replace(sampling, seed=seed)
     sampled = row.button(
-        "Sample one", key="next_sample", on_click=sample_one, args=(how,), help=told
+        "Draw one token", key="next_sample", on_click=sample_one, args=(how,), help=told
     )
-    label = f"Write on, {MANY} tokens"
-    told = "On the page Generate: token after token with these settings, each from its own forward pass."
+    label = f"Write {MANY} tokens"
+    told = "Opens Generate and writes token after token with these settings, a forward pass each."
     writing = row.button(label, key="next_write", on_click=write_on, args=(seed,), help=told)
     if sampled:
         st.rerun()
@@ -303,11 +323,11 @@ def details(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
         return sheet.once(run, numbers.entropies, scene.position, sampling)
 
     told = (
-        "From logit to probability, for the bars above. `filter` says which filter cut a token; "
-        "`model_probability` is without any settings."
+        "From logit to probability, for the bars above. `filter`: which filter cut a token. "
+        "`model_probability`: without your settings."
     )
     if found.now.rest:
-        told += " The last row is the sum over all other tokens."
+        told += " The last row sums all other tokens."
     sheet.numbers_of("next_token", lambda: runs_of.map(rows), told, what="the next token")
     unsure_of = "how unsure"
     sheet.numbers_of("entropy", lambda: runs_of.map(unsure), what=unsure_of)

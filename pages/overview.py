@@ -1,4 +1,4 @@
-"""The whole machine on this text, as one picture to fall into: down to a single number, and back."""
+"""The whole machine on this text, as one picture to zoom into: down to a single number, and back."""
 
 from dataclasses import replace
 from typing import Any
@@ -136,28 +136,28 @@ else:
         navigation.link("why", state.link(), label="Why this?", width="content")
         navigation.link("knock_out", state.link(), label="Switch a head off", width="content")
     guide.offers()
-if config.n_layers == 1:
-    blocks = "the one block"
-else:
-    blocks = f"each of {config.n_layers} blocks"
+blocks = "In the one block"
+if config.n_layers > 1:
+    blocks = f"In each of the {config.n_layers} blocks"
 text = (
     "**What you see** is one pass of a real GPT over your text; nothing is made up. Each token is "
-    f"a row of {config.emb_dim} numbers that runs from left to right, the thicker the larger they "
-    f"are. In {blocks} attention (purple) reads earlier rows through "
-    f"{words.counted(config.n_heads, 'head')}, the feed-forward (orange) works on the row alone, "
-    "and what each makes is added: that is the residual stream. The lines show what the selected "
-    "token reads most. Click anything to fall into it (or Ctrl and the wheel, or two fingers); "
-    "Escape leads back out."
+    f"a list of {config.emb_dim} numbers. Follow its ribbon from left to right: the larger the "
+    f"numbers, the thicker the ribbon. {blocks}, attention (purple) fetches information from the "
+    f"tokens so far with {words.counted(config.n_heads, 'head')}; then the feed-forward layer "
+    "(orange) works on each token alone. Both add their result to the ribbon: that running sum is "
+    "the residual stream. The purple lines show the largest contributions from other tokens to the "
+    "selected one. Click anything to zoom in (or use Ctrl and the wheel, or two fingers). Press Esc "
+    "to zoom out."
 )
 if scene.other is not None:
-    text += " Dashed and outlined is the unchanged model."
+    text += " Dashed outline: the model before your change."
 words.prose(text, "token", "block", "attention", "head", "feed-forward", "residual stream")
 
 # ---- details ----
 
 sheet.numbers_of("overview-place", lambda: both.map(machine.table), what="this picture")
 caption = (
-    "A row per token: its embeddings' lengths, and the variance (the spread, squared) of its "
+    "One row per token: the norms of its embeddings, and the variance (the spread, squared) of its "
     "numbers before the first and the last LayerNorm."
 )
 sheet.numbers_of("overview.csv", lambda: sheet.of(scene, overview.token_table), caption)
@@ -170,8 +170,8 @@ sheet.numbers_of(
 )
 if scene.other is not None:
     caption = (
-        "A row per head: whether it is itself changed, and how far its pattern moved by what is "
-        "changed (the mean total variation of its rows: 0 for none, 1 for all)."
+        "One row per head: whether your change is in the head itself, and how far the change moved "
+        "its attention pattern (the mean total variation of its rows: 0 for none, 1 for all)."
     )
     sheet.numbers_of(
         "overview-heads", lambda: heads.marks_table(scene.run), caption, what="the heads"

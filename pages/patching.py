@@ -31,13 +31,18 @@ SITES = {"resid_pre": "Residual stream", "attn_out": "Attention", "mlp_out": "Fe
 PLACES = {
     "resid_pre": "the residual stream into",
     "attn_out": "what attention adds in",
-    "mlp_out": "what the feed-forward adds in",
+    "mlp_out": "what the feed-forward layer adds in",
+}
+NAMES = {
+    "resid_pre": "the residual stream",
+    "attn_out": "attention's output",
+    "mlp_out": "the feed-forward layer's output",
 }
 WATCH = {
-    "resid_pre": "Colour shows where the answer is carried: first in the token that differs. Where it jumps "
-    "to another position, an attention has moved it.",
-    "attn_out": "A coloured cell is an attention that fetched something for this position.",
-    "mlp_out": "A coloured cell is a feed-forward that worked on what its token had by then.",
+    "resid_pre": "Follow the colour from block to block: it starts at the token that differs. Where it jumps "
+    "to another token, attention has moved the answer.",
+    "attn_out": "A coloured cell: here attention fetched information that matters for the answer.",
+    "mlp_out": "A coloured cell: here the feed-forward layer contributed something that matters for the answer.",
 }
 # what a head has: its name, and its colour
 PARTS = {
@@ -94,14 +99,14 @@ def both_texts() -> None:
 def guide(other: second.Other) -> None:
     """Draw how to read the map, and pairs to try."""
     text = (
-        f"{WATCH[SITE.value]} A click puts that cell's value into your prompt, on every page, "
-        "until it is undone; tinted is all that it can reach."
+        f"{WATCH[SITE.value]} Click a cell to copy its value into your prompt on every page, until "
+        "you undo it; everything that it can influence is tinted."
     )
     words.prose(text, "block", "attention", "feed-forward")
     words.prose(
-        "**Denoising** puts clean values into the corrupt text: is this one place *enough* to "
-        "bring the answer back (1: all of it)? **Noising** puts corrupt values into the clean "
-        "text: is this one place *needed* (−1: without it all is lost)?"
+        "**Denoising** copies one value from the clean text into the corrupt one: is it *enough* to "
+        "bring the answer back (1: completely)? **Noising** copies one value from the corrupt text "
+        "into the clean one: is this place *needed* (−1: without it, the answer is lost)?"
     )
     second.pairs_row(scene, other, bool(pair.own.edits))
 
@@ -117,10 +122,10 @@ pair = Pair(unpatched, replace(unpatched, ids=other.ids))
 pairs = Both(pair, Pair(pair.own.plain, pair.other.plain) if pair.own.edits else None)
 sentence = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_patching"):
-    told = "The two texts change places: the clean one stays the clean one."
+    told = "Swaps the two texts, so that the clean one stays clean."
     turns: dict[str, Any] = {"help": told, "on_change": second.turn, "args": (scene, other)}
     way = second.WAY.choose("Direction", WAYS, label_visibility="collapsed", **turns)
-    told = "What is patched, at one position of one block"
+    told = "What to patch, at one position of one block"
     site = SITE.choose(told, SITES, label_visibility="collapsed")
 picture = st.container()
 
@@ -142,11 +147,20 @@ def scale_of(pair: Pair) -> activation_patching.Ends:
     return activation_patching.ends_of(runs.model(clean), *logits, (answers[0], answers[1]))
 
 
+def arrow(values: Both[float]) -> str:
+    """A number, or what it was and what it is: "9.87 → 5.55"."""
+    now = f"{Both(values.now):.2}"
+    if values.was is None:
+        return now
+    was = f"{Both(values.was):.2}"
+    return now if was == now else f"{was} → {now}"
+
+
 ends: Both[activation_patching.Ends] | None = None
 problem = ""
 if chosen == (None, None) and answers[0] == answers[1]:
     problem = (
-        f"The model says {words.as_code(firsts[0].shown)} after both texts. Choose two words to "
+        f"The model predicts {words.as_code(firsts[0].shown)} after both texts. Choose two words to "
         "compare, or change the other text."
     )
 else:
@@ -160,9 +174,9 @@ if ends is not None:
     corrupt = ends.map(lambda e: e.corrupt)
     if not ends.now.is_scale:
         problem = (
-            f"{shown[0]} minus {shown[1]} is {clean:.3} in the clean text and {corrupt:.3} in the "
-            "corrupt one: there is nothing that a patch could bring back. Choose two other words, "
-            "or change a text."
+            f"The logit of {shown[0]} minus that of {shown[1]} is {clean:.3} in the clean text and "
+            f"{corrupt:.3} in the corrupt one, so a patch has nothing to bring back. Choose two other "
+            "words, or change a text."
         )
 if problem or ends is None:
     st.warning(problem)
@@ -173,23 +187,23 @@ in_logits = any(e.is_scale and not e.tells_shares for e in ends.all)
 size = "effect"  # the column of the table that the maps show
 unit = ""
 sentences = [
-    f"Measured: the logit of {shown[0]} minus that of {shown[1]}, {clean:.2} in the clean text and "
-    f"{corrupt:.2} in the corrupt one."
+    f"We measure the logit of {shown[0]} minus that of {shown[1]}: {arrow(clean)} in the clean text, "
+    f"{arrow(corrupt)} in the corrupt one."
 ]
 if in_logits:
     size = "change"
     unit = " logits"
-    these_lie = "These lie"
+    these_are = "These are"
     if ends.now.tells_shares:
-        these_lie = "The unchanged model has them"
+        these_are = "In the unchanged model these are"
     sentences += [
-        f"{these_lie} less than {activation_patching.SHARES_FROM:g} logit apart, too little for percents.",
-        "So a cell is in logits: the difference with the patch minus the one without.",
+        f"{these_are} less than {activation_patching.SHARES_FROM:g} logit apart, too close for percentages.",
+        "So each cell is in logits: the difference with the patch minus the one without.",
     ]
 elif way == second.DENOISING:
-    sentences.append("A cell is (patched − corrupt) / (clean − corrupt).")
+    sentences.append("Each cell is (patched − corrupt) / (clean − corrupt).")
 else:
-    sentences.append("A cell is (patched − corrupt) / (clean − corrupt) − 1: what is lost.")
+    sentences.append("Each cell is (patched − corrupt) / (clean − corrupt) − 1: what is lost.")
 sentences.append("Colours end at −1 and 1.")
 st.caption(" ".join(sentences))
 
@@ -208,7 +222,7 @@ def patched(
     # half starts half way up
     slow = sheet.is_asked_for(lm, at + 1, passes if pair.own.edits else passes // 2)
     if slow and not GO.value:
-        st.markdown(f"Each place takes a pass of the model: {passes:,} of them for this text.")
+        st.markdown(f"Every place needs one pass of the model: {passes:,} passes for this text.")
         sheet.button("Patch every place", f"{key}_go", GO.set, True, primary=True)
         return None
     clean, corrupt = pair.clean_and_corrupt
@@ -287,23 +301,28 @@ def in_short(effect: float) -> str:
 
 
 def does(both: Both[float]) -> str:
-    """As a sentence goes on: "brings back **93 %** of the answer (unchanged 95 %)"."""
+    """What a patch does, as a sentence goes on: "brings back **95 % → 93 %** of the answer"."""
     effect = both.now
     short = both.map(in_short)
     share = f"**{words.percent(abs(both.now))}**"
+    if both.was is not None and short.moved and both.was * both.now > 0:
+        share = f"**{words.percent(abs(both.was))} → {words.percent(abs(both.now))}**"
     if in_logits:
-        clause = f"moves the difference by **{in_short(effect)}**"
-    elif way == second.DENOISING:
+        change = in_short(effect)
+        if short.was is not None and short.moved:
+            change = f"{short.was} → {change}"
+        return f"moves the difference by **{change}**"
+    if way == second.DENOISING:
         if effect > 0:
             clause = f"brings back {share} of the answer"
         else:
-            clause = f"moves it {share} further away"
+            clause = f"pushes the answer {share} further away"
     elif effect < 0:
-        clause = f"is needed for {share} of the answer"
+        clause = f"takes away {share} of the answer"
     else:
-        clause = f"held {share} of it back"
-    if short.moved:
-        clause += f" (unchanged {short.was})"
+        clause = f"makes the answer {share} stronger"
+    if short.was is not None and short.moved and "→" not in share:
+        clause += f" (before your change: {short.was})"
     return clause
 
 
@@ -342,41 +361,41 @@ if found is not None:
         alt = f"{SITES[site]} patched at each block and position ({way})"
         scene.chart(fig, key="patching_map", alt=alt, which=(way, site), on_cell=pick_position)
     mine, theirs = (target.top(run, at)[0] for run in (pair.own, pair.other))
-    my_words = f"{words.as_code(mine.shown)} ({words.significant(mine.probability)})"
-    their_words = "and the same"
-    if mine.id != theirs.id:
-        their_words = f"{words.as_code(theirs.shown)} ({words.significant(theirs.probability)})"
+    my_words = f"{words.as_code(mine.shown)} ({words.percent(mine.probability)})"
+    their_words = f"{words.as_code(theirs.shown)} ({words.percent(theirs.probability)})"
+    after_which = " | ".join(map(words.as_code, words_at[at]))
     text = (
-        f"After {words.as_code(scene.label)} the model says {my_words} to your prompt, "
-        f"{their_words} to the other."
+        f"After {after_which}, the model predicts {my_words} in your prompt and {their_words} in the "
+        "other text."
     )
     places = activation_patching.strongest(
         site, effects.now, differing(scene.run.ids, other.ids), LEAST
     )
     sizes = [effect_at(effects, place) for place in places]
-    named = [
-        f"block {b} at {' | '.join(map(words.as_code, words_at[p]))} (position {p})"
-        for b, p in places
-    ]
+    tokens_there = [" | ".join(map(words.as_code, words_at[p])) for _, p in places]
     if abs(sizes[0].now) < LEAST:
         if in_logits:
             least = f"{LEAST} logits"
         else:
             least = words.percent(LEAST)
-        what = SITES[site].lower()
+        moves = f"No single patch of {NAMES[site]} moves the answer by {least} or more."
         if site == "resid_pre":
-            what += ", but for the difference itself,"
-        moves = f"No single place of {what} moves the answer: each is below {least}."
+            moves = f"Beyond the words that differ, {moves[0].lower()}{moves[1:]}"
     else:
-        moves = f"{words.capital(PLACES[site])} {named[0]} {does(sizes[0])}"
+        block_there, position_there = places[0]
+        moves = (
+            f"Patching one vector at {tokens_there[0]} {does(sizes[0])}. It is {PLACES[site]} block "
+            f"{block_there} (position {position_there})"
+        )
         if len(places) > 1 and abs(sizes[1].now) >= LEAST:
-            second_place = "that in"
-            if site == "resid_pre":
-                second_place = "that into"
-            moves += f", {second_place} {named[1]} {sizes[1].map(in_short)}"
+            block_there, position_there = places[1]
+            moves += (
+                f"; another is block {block_there} at {tokens_there[1]} (position {position_there}), "
+                f"with {in_short(sizes[1].now)}"
+            )
         moves += "."
     with sentence:
-        words.prose(f"{text} {moves}", "block", "residual stream")
+        words.prose(f"{moves} {text}", "block", "residual stream")
 made: dict[str, float] = {}
 if found is not None and patches:  # all that were clicked, at once
     logit = target.whole(scene.run, at, answers[0], answers[1])[0]
@@ -394,28 +413,32 @@ if found is not None and patches:  # all that were clicked, at once
     count = len(patches)
     data = f'data-count="{count}" data-effect="{made[size]}" data-logit="{logit}"'
     st.html(f'<div data-testid="patches_made" {data}></div>')
-    what = f"These {count} patches are"
+    what = f"These {count} patches now apply on every page. Together they"
+    bring = "bring"
+    move = "move"
+    take = "take"
     them = "them"
     if count == 1:
-        what = "This patch is"
+        what = "This patch now applies on every page. It"
+        bring = "brings"
+        move = "moves"
+        take = "takes"
         them = "it"
-    text = f"brings back {words.percent(made[size])} of the answer"
+    text = f"{bring} back {words.percent(made[size])} of the answer"
     if in_logits:
-        text = f"moves the difference by {in_short(change)}"
+        text = f"{move} the difference by {in_short(change)}"
     elif way != second.DENOISING:
-        text = f"takes away {words.percent(-made[size])} of the answer"
-    words.prose(
-        f"{what} made on every page, which {text}. The maps are of your prompt without {them}."
-    )
+        text = f"{take} away {words.percent(-made[size])} of the answer"
+    words.prose(f"{what} {text}. The maps show your prompt without {them}.")
 guide(other)
 
 # ---- one head at a time ----
 
-st.subheader("Which head, and what of it", anchor=False)
+st.subheader("Which head, and which part of it", anchor=False)
 said = (
-    "The same for one head at a time, at all positions. Where its **values** matter and its "
-    "**pattern** does not, it looks at the same places in both texts, and finds something else "
-    "there."
+    "Here we patch one head at a time, at all positions. If its **values** matter but its "
+    "**pattern** does not, the head looks at the same places in both texts and finds something "
+    "else there."
 )
 words.prose(said, "head", "query", "key", "value")
 sheet.end_unless_near("patching_heads")
@@ -433,8 +456,8 @@ if every is not None:
         f"its {names[part]} {in_short(effect)}" for part, effect in inside.items() if part != most
     ]
     text = (
-        f"Block {block} · head {head} moves most: its output "
-        f"{does(of_head.map(lambda e: e['z']))}, its {names[most]} alone {in_short(inside[most])}, "
+        f"Block {block} · head {head} matters most: patching its output "
+        f"{does(of_head.map(lambda e: e['z']))}. Its {names[most]} alone: {in_short(inside[most])}; "
         f"{', '.join(rest[:-1])} and {rest[-1]}."
     )
     coming = [
@@ -444,9 +467,9 @@ if every is not None:
     ]
     still = in_short(outputs[block, head]) == "nothing"
     if still:
-        text = "No head's output moves the difference."
+        text = "No patched head moves the answer noticeably."
     if coming:
-        text = f"{text} Next come the outputs of {', '.join(coming)}."
+        text = f"{text} Next: {', '.join(coming)}."
     words.prose(text)
     sheet.sideways("patching_head_map", 760)
     panels = []
@@ -500,7 +523,7 @@ if every is not None:
         own = here[(here["site"] == part) & (here["position"].fillna(at) == at)]
         options = {"sites": (part,), "direction": way, "last": True}
         nouns = f"what a patch of {noun} moves", "logits"
-        told = "What is patched: all positions of a head, or the last position of a block"
+        told = "What to patch: all positions of a head, or the last position of a block"
         draw = partial(OF_MANY.choose, told, offered, label_visibility="collapsed")
         measures = ["logit", "change"], ("change", 1)
         many.section(
@@ -530,11 +553,13 @@ def all_patches(rows: Both[pd.DataFrame]) -> pd.DataFrame:
 found = every or found
 if found is not None:
     text = (
-        "logit is the difference of the two logits in the patched pass, change that minus the one "
-        "without, estimate what one gradient guesses for it"
+        "logit: the difference of the two logits in the patched pass; change: that minus the "
+        "difference without the patch; estimate: what one gradient predicts for it"
     )
     if not in_logits:
-        text += ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves"
+        text += (
+            "; metric: (patched − corrupt) / (clean − corrupt); effect: how much the patch moves it"
+        )
     sheet.numbers_of("patching", partial(all_patches, found), f"{text}.", "every patch", "–")
 both_texts()
 own_text: str | list[int] = scene.text

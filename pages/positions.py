@@ -1,4 +1,4 @@
-"""How a model knows where a token stands: learned rows, sines, rotations, or nothing; and what if not."""
+"""How a model knows where a token is: learned vectors, sines, rotations, or nothing; and what if not."""
 
 import inspect
 from dataclasses import replace
@@ -57,27 +57,27 @@ distance = DISTANCE.value
 apart = f"{words.counted(distance, 'token')} apart"
 product = by_distance.iloc[distance]
 same = (
-    f"{apart.capitalize()}, the dot product is {words.significant(product['mean'])} wherever the "
-    "two stand: only the distance counts, and all three lines are one."
+    f"Two positions {apart} have a dot product of {words.significant(product['mean'])} everywhere: "
+    "only the distance counts, so all three lines coincide."
 )
 example = min(7, count - 1)
 untrained = "-untrained" in scene.lm.name
 slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
 learned = "to be learned" if untrained else "learned"
 sentences = {
-    "learned": f"**A row per position, {learned} in training.** This model has "
-    f"{count:,} rows of {size} numbers; row {example} is added to whatever token stands at position "
-    f"{example}. Nothing says that {example} comes after {example - 1}: two rows {apart} have a dot product "
-    f"of {words.significant(product['mean'])} on average, but from {words.significant(product['least'])} to "
-    f"{words.significant(product['most'])}, depending on where they stand (the dashed lines).",
-    "sinusoidal": "**Sines and cosines, added to the token; nothing is learned.** Each pair of dimensions "
-    f"is a clock's hand: the first goes round in 6.28 tokens, the last in {slowest:,.0f}. {same}",
-    "rope": "**Nothing is added: in every head the queries and keys are turned**, pair by pair, farther the "
-    f"later they stand. The picture is what each position makes of (1, 0, 1, 0, …), for a head's {size} "
-    f"dimensions. {same}",
-    "none": "**No positions at all.** In the first block a token has the same query and key wherever it "
-    "stands. What is left is the causal mask: it hides what comes later, so *before* is known, but not *how "
-    "far*. Later blocks can learn to tell that from it, if trained so (Haviv et al., 2022).",
+    "learned": f"**Every position has a vector of its own, {learned} in training.** It is added to whatever "
+    f"token is there; this model has {count:,} of these vectors, with {size} numbers each. Nothing says that "
+    f"{example} comes after {example - 1}: for two positions {apart}, the dot product lies between "
+    f"{words.significant(product['least'])} and {words.significant(product['most'])} (dashed lines), "
+    f"{words.significant(product['mean'])} on average.",
+    "sinusoidal": "**Sines and cosines are added to the token; nothing is learned.** Each pair of dimensions "
+    f"is like a clock hand: the first goes round in 6.28 tokens, the last in {slowest:,.0f}. {same}",
+    "rope": "**Nothing is added: every head rotates its queries and keys, the later the further.** It does so "
+    "pair by pair; the picture shows what each position makes of (1, 0, 1, 0, …) in a head's "
+    f"{words.counted(size, 'dimension')}. {same}",
+    "none": "**The model gets no positions at all.** In the first block, a token has the same query and key "
+    "everywhere. Only the causal mask is left: it hides what comes later, so the model knows *before*, but "
+    "not *how far*. Later blocks can learn to tell distances from it, if trained so (Haviv et al., 2022).",
 }
 with above:
     words.prose(sentences[scheme], "position", "dot product", "causal mask", "head", "query", "key")
@@ -88,22 +88,22 @@ cells = rows[:MOST_ROWS, dimensions].numpy()
 left, right = st.columns(2, gap="medium")
 with left:
     limit = shared_scale(cells, share=0.98).limit
-    alt = f"{lesson.SCHEMES[scheme]}: {len(cells)} positions, a row each; line at the selected one"
+    alt = f"{lesson.SCHEMES[scheme]}: {len(cells)} positions, one row each; the line marks the selected one"
     fig = figures.position_rows(cells, dimensions, limit, position, scene.mode)
     scene.chart(fig, key="position_rows", alt=alt, which=(scheme,))
     parts = [f"the first {len(cells):,} of {count:,} positions"] * (len(cells) < count)
     if len(dimensions) < size:
         parts.append(f"{len(dimensions):,} of {size:,} dimensions, in pairs evenly spread")
     if parts:
-        st.caption(f"The picture shows {' and '.join(parts)}; the curve is of all.")
+        st.caption(f"The picture shows {' and '.join(parts)}; the curve covers all.")
 with right:
     sheet.curves(
         scene,
         "position_distance",
         {name: Both(by_distance[name]) for name in ("mean", "least", "most")},
         [f"{i} apart" for i in by_distance["distance"]],
-        "dot product of the two rows",
-        f"{lesson.SCHEMES[scheme]}: the dot product of two rows by how far apart they stand",
+        "dot product of the two vectors",
+        f"{lesson.SCHEMES[scheme]}: the dot product of two position vectors by their distance",
         which=(scheme,),
         at=distance,
         rest=0,
@@ -115,14 +115,14 @@ if scheme == "sinusoidal" and size % 2 == 0:
     moved = rows[: count - distance] @ lesson.shift_matrix(distance, size).T
     error = float((moved - rows[distance:]).abs().max())
     words.prose(
-        f"So {words.counted(distance, 'step')} further is one {size} × {size} matrix, the same "
-        f"everywhere: M · p(pos) = p(pos + {distance}). Over all positions the two sides differ by "
-        f"at most {words.significant(error, 2)}: rounding."
+        f"So one {size} × {size} matrix moves every position {words.counted(distance, 'step')} "
+        f"further: M · p(pos) = p(pos + {distance}). Over all positions, the two sides differ by at "
+        f"most {words.significant(error, 2)}: rounding."
     )
 
 # ---- a pair that moves ----
 
-st.subheader("A pair of tokens moves along the text", anchor=False)
+st.subheader("Move a pair of tokens along the text", anchor=False)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     distance = at = DISTANCE.number(
         st.number_input, "Tokens apart", 0, count - 1, step=1, width=130
@@ -133,7 +133,9 @@ head_size = lesson.even_part(config.emb_dim // config.n_heads)
 speeds = lesson.frequencies(head_size).tolist()
 pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(speeds)))})
 drawn = words.counted(len(pairs), "pair")
-words.prose(f"**RoPE, as arrows.** In {drawn} of a head's dimensions, the slowest on the right:")
+words.prose(
+    f"**RoPE as arrows.** Here {words.is_or_are(len(pairs))} {drawn} of a head's dimensions, the slowest on the right."
+)
 halves = [half for half in (pairs[: DIALS // 2], pairs[DIALS // 2 :]) if half]
 for i, half in sheet.side_by_side(enumerate(halves), "small"):  # one of all is too small on a phone
     alt = f"RoPE: a query at position {at}, a key at {at - distance}; "
@@ -142,9 +144,9 @@ for i, half in sheet.side_by_side(enumerate(halves), "small"):  # one of all is 
     scene.chart(fig, key=f"position_dials_{i}", alt=alt, which=(f"at{at}",))
 turned = lesson.rotations(count, head_size)
 words.prose(
-    f"Query (blue) at position {at}, key (red) at {at - distance}. Move the slider: both turn, and "
-    f"the angle between them stays, **{distance}** times the pair's speed. The dot product of the "
-    "two is the sum of the cosines of these angles over the head's "
+    f"The query (blue) is at position {at}, the key (red) at {at - distance}. Move the slider: both "
+    f"arrows turn, but their angle stays the same, **{distance}** times the pair's speed. The dot "
+    "product of query and key adds up the cosines of their angles over the head's "
     f"{words.counted(len(speeds), 'pair')}: "
     f"**{words.fixed(float(turned[at] @ turned[at - distance]), 3)}**."
 )
@@ -162,24 +164,23 @@ scores = known.derived(
 by = known.derived(("compared", pair), plain, lambda: lesson.compared(runs.model(plain), scores))
 moves = dict(zip(by["scheme"], by["score changes"], strict=True))
 other_label = scene.labels[before.position]
-turns = "Without positions it stays, and at every distance."
+turns = "Without positions the score is the same everywhere, at every distance."
 if "RoPE" in moves:
     turns = (
-        f"Turned as in RoPE it stays, to {words.significant(moves['RoPE'], 2)}: a rotation keeps "
-        "the distance and nothing else. Without positions it stays, too, but at every distance."
+        "With RoPE the score is the same everywhere: only the distance counts. Without positions, not "
+        "even the distance counts."
     )
 text = (
-    f"{label} looks at {words.as_code(other_label)}, {words.counted(distance, 'token')} before it, "
-    f"at every place of a text: the score in head {first_head} of block 0, with this model's own "
-    "weights. With its learned rows the score changes by "
-    f"**{words.significant(moves['Learned'])}**; with sines instead, by "
-    f"**{words.significant(moves['Sinusoidal'])}**, since query and key mix token and position. "
+    f"Let {label} look at {words.as_code(other_label)}, {words.counted(distance, 'token')} before it, "
+    f"at every place of a text, in head {first_head} of block 0. With this model's own position vectors "
+    f"the score varies by **{words.significant(moves['Learned'])}**; with sines, by "
+    f"**{words.significant(moves['Sinusoidal'])}**, because query and key mix token and position. "
     f"{turns}"
 )
 if not untrained:
     text += (
-        " (Only the learned rows are what this model was trained with; the others show the scheme, "
-        "not what a model would learn with it.)"
+        " (This model was trained with learned positions. The other lines show the scheme, not what "
+        "a model would learn with it.)"
     )
 words.prose(text, "query", "key")
 places = scores.index.tolist()  # of the query: the first is the distance
@@ -202,23 +203,23 @@ sheet.curves(
 )
 sheet.table("schemes", Both(by), 3)
 st.caption(
-    f"*Product* is the dot product of two positions' rows {words.counted(distance, 'token')} "
-    "apart, *score* that of the two tokens above, both on average over all places of a text. "
-    "*Changes* is the largest minus the smallest: 0 where only the distance counts."
+    f"*Product*: the dot product of two position vectors {apart}. *Score*: that of the two tokens "
+    "above. Both are averages over all places of a text. *Changes*: the largest minus the smallest, "
+    "0 where only the distance counts."
 )
 if scene.other is not None:
-    text = "All up to here comes from the model's weights alone: what is changed in a pass cannot matter."
+    text = "Everything up to here depends on the model's weights alone: a change in a pass cannot matter."
     st.caption(text)
 
 # ---- the model with other positions: a pass with an edit, beside the one without it ----
 
-st.subheader("What if the model's own positions were changed?", anchor=False)
+st.subheader("What if we change the model's positions?", anchor=False)
 sheet.end_unless_near("positions_changed")  # another pass, and both runs' losses
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-    what = WHAT.choose("Its positions", WHAT_IF)
+    what = WHAT.choose("Position vectors", WHAT_IF)
     SEED.within((0, 999))
     if what == "shuffle":
-        told = "Another number is another random order."
+        told = "Each number gives another random order."
         SEED.number(st.number_input, "Order", 0, 999, step=1, width=110, help=told)
     edit = Edit("pos_emb", value=f"shuffle{SEED.value}" if what == "shuffle" else what)
     if state.BLOCK.value is None:
@@ -231,7 +232,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         head = state.HEAD.value
     sheet.block_and_head_inputs(config, block, head)
     st.button(
-        "Change it on every page",
+        "Apply on every page",
         key="pos_keep",
         help=f"`{edit}`",
         on_click=changes.add,
@@ -254,58 +255,55 @@ now = following(changed.run)
 best = int(own.argmax())
 best_now = int(now.argmax())
 if scene.other is not None:
-    text = (
-        "Both passes have what is changed above in them, and the second has other positions, too."
-    )
+    text = "Both passes include your changes; the second also has other positions."
     if any(made.site == "pos_emb" for made in scene.run.edits):
-        text += " Positions are changed above already: this is done to what stands there now."
+        text += " Your changes already touch the positions: this one comes on top."
     words.prose(text)
 order = shuffled(len(scene.tokens), SEED.value)
 kept = what == "shuffle" and bool((order == np.arange(len(order))).all())
 said = {
-    "shuffle": "The positions have each other's rows, in a random order; the tokens stay where they are. ",
-    "mean": "Every position has the mean of this text's rows: all are alike. ",
-    "zero": "Nothing is added to the tokens. ",
+    "shuffle": "The position vectors are shuffled; the tokens stay where they are. ",
+    "mean": "Every position gets the mean of this text's position vectors, so all are alike. ",
+    "zero": "No position vectors are added to the tokens. ",
 }[what]
 if kept:
-    said = "In this order every position keeps its own row, so that nothing changes. "
+    said = "In this order every position keeps its own vector, so nothing changes. "
 own_pattern = scene.get((site,))[site][head]  # (T, T)
 changed_pattern = changed.get((site,))[site][head]
 if len(scene.tokens) > 1:
     # from position 1 on, as `moved`
-    had = words.percent(float(own_pattern.diagonal(-1).mean()))
-    has = words.percent(float(changed_pattern.diagonal(-1).mean()))
+    has, had = (float(one.diagonal(-1).mean()) for one in (changed_pattern, own_pattern))
     moved_share = words.percent(pattern_moved(own_pattern, changed_pattern))
     said += (
-        f"In block {block}, **{moved_share}** of the attention of head {head} goes elsewhere, on "
-        f"average over all tokens but the first: the token just before gets {has} of it, and had "
-        f"{had}."
+        f"In block {block}, head {head} moves **{moved_share}** of its attention to other tokens, on "
+        "average over all tokens but the first. The token just before gets "
+        f"**{Both(has, had).arrow('%')}**."
     )
 else:
     said += "The only token can look at nothing but itself, whatever its position."
+chance = Both(float(now[best]), float(own[best]))
+leads = "and still leads"
+if best_now != best:
+    leads = f"and {words.as_code(words.show_id(scene.lm, best_now))} leads now"
 said += (
-    f" After {label} the model said {words.as_code(words.show_id(scene.lm, best))} with "
-    f"{words.percent(float(own[best]))}; it now has {words.percent(float(now[best]))}, and "
+    f" After {label}, {words.as_code(words.show_id(scene.lm, best))} has a probability of "
+    f"**{chance.arrow('%')}** {leads}."
 )
-if best_now == best:
-    said += "is still the first."
-else:
-    said += f"{words.as_code(words.show_id(scene.lm, best_now))} is the first."
 if 1 < len(scene.tokens) <= LOSS_TOKENS:
     was_loss, _ = words.loss_text(sheet.of(scene, losses).now["nats"].mean())
     new_loss, _ = words.loss_text(sheet.of(changed, losses).now["nats"].mean())
-    said += f" Over the whole text the mean loss goes from {was_loss} to **{new_loss}**."
+    said += f" The mean loss over the text is **{Both(new_loss, was_loss).arrow()}**."
 if alike(own, now) and not kept:
-    said += " With other positions the prediction is the same as without them."
+    said += " The prediction is the same as without this change."
 words.prose(said, "attention", "token")
 
 
-own_title = "As the model is"
+own_title = "The model as it is"
 if scene.other is not None:
-    own_title = "With what is changed above"
+    own_title = "With your changes"
 passes = (
     ("own", own_title, scene, own_pattern),
-    ("changed", f"Its positions: {WHAT_IF[what].lower()}", changed, changed_pattern),
+    ("changed", f"Positions: {WHAT_IF[what].lower()}", changed, changed_pattern),
 )
 for name, title, one, weights in sheet.side_by_side(passes):
     st.markdown(f"**{title}**")
@@ -326,7 +324,10 @@ for name, title, one, weights in sheet.side_by_side(passes):
         saved=saved,
     )
 
-columns = {"as it is" if scene.other is None else "changed above": own, WHAT_IF[what].lower(): now}
+columns = {
+    "as it is" if scene.other is None else "with your changes": own,
+    WHAT_IF[what].lower(): now,
+}
 if scene.other is not None:
     columns = {"unchanged": following(scene.other)} | columns
 ids = list(
@@ -358,7 +359,7 @@ def all_losses() -> Both[pd.DataFrame]:
 
 sheet.numbers_of("position_products", all_products, what="dot products by distance")
 sheet.numbers_of("position_scores", scores.reset_index, what="a pair along the text")
-caption = "Each token's loss, −ln of its probability, and the same with other positions (changed)."
+caption = "Each token's loss (−ln of its probability), and the same with other positions (changed)."
 sheet.numbers_of(
     "position_losses", all_losses, caption, what="the changed pass", missing="nothing before it"
 )

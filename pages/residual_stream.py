@@ -16,11 +16,11 @@ from gptviz.ui.shell import change_menu, state
 
 # by what a write does to the stream: see `gptviz.analysis.stream.does`
 MEANS = {
-    "adds": "more of what is there",
-    "turns, adds": "some of it more of what is there, most of it new",
-    "turns": "nearly all of it new",
-    "turns, erases": "some of it takes back what is there, most of it is new",
-    "erases": "it takes back what is there",
+    "adds": "mostly more of what was there",
+    "turns, adds": "partly more of what was there, mostly new",
+    "turns": "almost all of it is new",
+    "turns, erases": "it partly takes back what was there, but most of it is new",
+    "erases": "it mostly takes back what was there",
 }
 
 DEPTH = sheet.Param("stream_depth", int, 12, sheet.if_there)
@@ -35,12 +35,13 @@ def gradients(scene: sheet.Scene) -> None:
     bare = "neither"
     with_both = "both, as in GPT"
     words.prose(
-        "Training goes backwards: a block gets its gradient through all that come after it. In an "
-        f"untrained GPT of {depth} blocks, block 0 gets {words.significant(first[with_both])} and "
-        f"block {depth - 1} {words.significant(last[with_both])}. With neither shortcuts nor "
-        f"LayerNorm, block 0 gets **{words.significant(first[bare])}** and block {depth - 1} "
+        "In training the gradient travels backwards: it reaches a block through all blocks after "
+        f"it. In an untrained GPT of {depth} blocks, block 0 gets "
+        f"{words.significant(first[with_both])} and block {depth - 1} "
+        f"{words.significant(last[with_both])}. Without shortcuts and LayerNorm, block 0 gets "
+        f"**{words.significant(first[bare])}** and block {depth - 1} "
         f"{words.significant(last[bare])}: a vanishing gradient. A shortcut adds, and a sum passes "
-        "the gradient on as it is.",
+        "the gradient on unchanged.",
         "block",
         "shortcut",
         "LayerNorm",
@@ -56,8 +57,8 @@ def gradients(scene: sheet.Scene) -> None:
     )  # fmt: skip
     st.caption(
         f"Four models, {lesson.WIDTH} wide, with the weights after "
-        f"`torch.manual_seed({lesson.SEED})`, on random tokens. None of them is your model, and "
-        "your text has no part in it."
+        f"`torch.manual_seed({lesson.SEED})`, on random tokens. They use neither your model nor "
+        "your text."
     )
     words.prose(
         "The book measures it on five layers without LayerNorm, and prints these numbers.",
@@ -119,14 +120,14 @@ with above:
     biggest = "Here all of them are zeros."
     if writes[largest]:
         biggest = (
-            f"The largest, of size {words.significant(float(writes[largest]))}, is from the "
-            f"{numbers.PARTS[largest % 2]} of block {largest // 2}."
+            f"The largest contribution comes from the {numbers.PARTS[largest % 2]} of block "
+            f"{largest // 2}, with a norm of {words.significant(float(writes[largest]))}."
         )
     words.prose(
-        f"{label} enters block 0 as a row of size {words.significant(float(sizes[0]))} and leaves "
-        f"the last block with size **{words.significant(float(sizes[-1]))}**. On the way every "
-        "block adds two rows to the residual stream: one of attention, one of the feed-forward. "
-        f"{biggest}",
+        f"Every block adds two vectors to the residual stream of {label}: attention's, then the "
+        f"feed-forward's. {biggest} The stream's norm goes from "
+        f"{words.significant(float(sizes[0]))} at the start to "
+        f"**{words.significant(float(sizes[-1]))}** at the end.",
         "residual stream",
         "block",
         "attention",
@@ -141,11 +142,11 @@ with above:
             if np.isnan(angle):
                 turned = ""
             else:
-                turned = f", at an angle of **{words.fixed(angle, 0)}°** to the unchanged one"
+                turned = f", at an angle of **{words.fixed(angle, 0)}°** to the unchanged stream"
             words.prose(
-                f"**What was changed is seen from {names[int(seen.argmax())]} on.** It leaves the "
-                f"last block with size {ends:3}{turned}: the two are "
-                f"{words.percent(float(gaps[-1]))} of the unchanged size apart."
+                f"**The change shows from {names[int(seen.argmax())]} on.** At the end the norm is "
+                f"**{ends.arrow('3')}**{turned}. The two lie "
+                f"{words.percent(float(gaps[-1]))} of the unchanged norm apart."
             )
         else:
             sites = [(site, b) for b in range(layers) for site in numbers.SITES]
@@ -155,43 +156,50 @@ with above:
 scene.chart(
     figures.ladder(streams, at, scene.label, block, scene.mode),
     key="stream_ladder",
-    alt=f"The residual stream of {scene.label} (position {at}) and the {len(writes)} rows written to it",
+    alt=f"The residual stream of {scene.label} (position {at}) and the {len(writes)} vectors added to it",
     pick=lambda bar: state.BLOCK.set(round(float(bar["x"])) // 2),  # that at the end the last one
     which=(f"block{block}",),
 )
 
 
 def says(write: int) -> str:
-    """A sentence or two about a write into the stream: its size, its cosine with it, and its turn.
+    """A sentence about a write into the stream: how large it is beside it, its turn, and what it does.
 
     `write` counts two a block: 2b is the attention's of block b, 2b + 1 the feed-forward's.
     """
-    size = streams.map(lambda s: float(s.writes[write, at]))
-    cosine = streams.map(lambda s: float(s.cosines[write, at]))
-    part = numbers.PARTS[write % 2]
-    if size.now == 0:
-        return f"Its {part} writes nothing."
+    part = words.capital(numbers.PARTS[write % 2])
+    if writes[write] == 0:
+        return f"{part} adds nothing."
+    if sizes[write] == 0:
+        norm = words.significant(float(writes[write]))
+        return f"{part} adds a vector of norm {norm} to a stream of zeros."
+    ratios = streams.map(lambda s: float(s.ratios[write, at]))
+    if not all(map(np.isfinite, ratios.all)):  # the unchanged stream is all zeros
+        ratios = Both(ratios.now)
+    if ratios.now >= 1:
+        long = f"{ratios.arrow('2')} times as long as"
+    else:
+        long = f"{ratios.arrow('%')} of the length of"
+    does = MEANS[numbers.does(float(found.cosines[write, at]))]
     return (
-        f"Its {part} writes a row of size {size:3} to one of "
-        f"{words.significant(float(sizes[write]))}, with cosine {cosine:.2}: "
-        f"{MEANS[numbers.does(cosine.now)]}. It turns the stream by "
-        f"{words.fixed(float(found.turns[write, at]), 0)}°."
+        f"{part} adds a vector {long} the stream, and turns the stream by "
+        f"{words.fixed(float(found.turns[write, at]), 0)}°: {does}."
     )
 
 
 sheet.say(
     scene,
     f"**Block {block}.** {says(2 * block)} {says(2 * block + 1)}",
-    terms=["cosine"],
+    terms=["attention", "feed-forward"],
     about=streams.map(lambda s: np.stack([s.writes, s.cosines])[:, 2 * block : 2 * block + 2, at]),
-    what=f"what block {block} writes to {label}",
+    what=f"what block {block} adds to {label}",
     sites=[(site, block) for site in ("attn_out", "mlp_out")],
     position=at,
 )
 st.caption(
-    "Grey is how large the stream is before a write, the bar beside it how large the write is. The "
-    "cosine below says what the write does: 1 is more of the same, 0 something new, −1 takes back "
-    "what is there. A click on a bar chooses its block."
+    "Grey: the norm of the stream before a part. Beside it: the norm of what the part adds. The "
+    "cosine below tells its direction: 1 is more of the same, 0 is something new, −1 takes back "
+    "what was there. Click a bar to choose its block."
 )
 sheet.example_row("A copied passage", "He and she", "Once upon a time")
 
@@ -204,7 +212,7 @@ def pick(row: int, column: int) -> None:
     scene.select(column)
 
 
-st.subheader("Every token, write by write", anchor=False)
+st.subheader("Every token, part by part", anchor=False)
 sheet.end_unless_near("writes")
 empty = np.full((1, len(scene.tokens)), np.nan)  # the embedding joins nothing
 shown = sheet.shown(scene, streams.map(lambda s: np.concatenate([s.sizes, s.cosines])))
@@ -214,13 +222,14 @@ if moved is not None and shown == sheet.DIFFERENCE:
     far = np.nan_to_num(far, posinf=float(far[np.isfinite(far)].max()))
     both = streams.map(lambda s: np.concatenate([empty, s.writes]))
     panels = [
-        Map("stream: how far<br>it has moved", Both(far), "share", "moved, in terms of its size:"),
-        Map("write: how many<br>times as large", both, "size", "size of the write:"),
+        Map(
+            "stream: how far<br>it has moved", Both(far), "share", "moved, as a share of its norm:"
+        ),
+        Map("added: how many<br>times as large", both, "size", "norm of what is added:"),
     ]
     how = (
-        "On the left, the length of the difference to the unchanged stream as a share of that, "
-        "without colour where nothing has moved. On the right, how many times as large each write "
-        "has become."
+        "Left: the distance to the unchanged stream, as a share of its norm; no colour where "
+        "nothing moved. Right: how many times as large each contribution has become."
     )
 else:
     # what meets the embedding, a hundredth of all that follows, may be beyond the scales
@@ -235,22 +244,23 @@ else:
             "stream",
             streams.map(lambda s: s.sizes),
             "size",
-            "after it the stream has size",
+            "after it the stream has norm",
             ends_of,
         ),
         Map(
-            "write / stream",
+            "added / stream",
             ratios,
             "log",
-            "size of the write / size of the stream:",
+            "norm added / norm of the stream:",
             (1 / limit, limit),
         ),
     ]
-    how = "The colours are logarithmic; a write as large as the stream that it joins has none."
-alt = f"Every token's stream after each of {len(names)} steps, and each write beside it"
+    how = "Colours are logarithmic; a contribution as large as its stream has none."
+alt = f"Every token's stream after each of {len(names)} steps, and each contribution beside it"
 sheet.maps(scene, "stream_maps", panels, names, alt, (2 * block + 2, at), pick, shown)
 st.caption(
-    f"A row is a write, the embedding on top; a column is a token; a click chooses both. {how}"
+    "Each row is one part's contribution, the embedding on top; each column is a token. Click a "
+    f"cell to inspect it. {how}"
 )
 
 # ---- the two shortcuts of a block ----
@@ -258,9 +268,9 @@ st.caption(
 work = sheet.of(scene, numbers.block_at_work, block, at).now
 st.subheader(f"The two shortcuts of block {block}", anchor=False)
 words.prose(
-    "`shortcut = x` puts the stream aside, `x = x + shortcut` adds it back: attention and "
-    f"feed-forward only write what they change. The lines of block {block}, with the sizes of `x` "
-    f"and `shortcut` for {label}:"
+    "`shortcut = x` keeps the stream, `x = x + shortcut` adds it back. So attention and "
+    f"feed-forward compute only what to add. Here are the lines of block {block}, with the norms "
+    f"(sizes) of `x` and `shortcut` for {label}:"
 )
 left, right = st.columns([5, 6], gap="large")
 with left:
@@ -268,9 +278,9 @@ with left:
 with right:
     sheet.table("additions", Both(work.additions))
     gap = (
-        f"The largest difference between sum and stream is {words.significant(work.difference, 2)} "
-        f"for this token in block {block}, and {words.significant(found.difference, 2)} over the "
-        "whole text: "
+        f"Sum and stream differ by at most {words.significant(work.difference, 2)} for this token "
+        f"in block {block}, and by at most {words.significant(found.difference, 2)} over the whole "
+        "text: "
     )
     if found.is_broken:
         words.prose(gap + "a change put something else into the stream itself.")
@@ -288,14 +298,12 @@ if block == layers - 1:
 else:
     next_reader = f"block {block + 1}"
 words.prose(
-    f"Without the first shortcut, `norm2` of block {block} would get attention's row alone: size "
-    f"{words.significant(alone)} where it now reads {words.significant(whole)}, cosine "
-    f"{words.fixed(cosine1, 2)} with it. Without the second, {next_reader} would get the "
-    f"feed-forward's row alone: size {words.significant(alone2)} instead of "
-    f"{words.significant(whole2)}, cosine {words.fixed(cosine2, 2)}. What the stream brought into "
-    f"block {block} makes up **{words.percent(work.share)}** of the stream behind it, measured "
-    "along that stream. These are the numbers of this pass, taken apart: a model without shortcuts "
-    "would compute others from block 0 on.",
+    f"Without the first shortcut, `norm2` of block {block} would get attention's vector alone: "
+    f"norm {words.significant(alone)} instead of {words.significant(whole)}, cosine "
+    f"{words.fixed(cosine1, 2)} with what it gets now. Without the second, {next_reader} would get "
+    f"the feed-forward's vector alone: norm {words.significant(alone2)} instead of "
+    f"{words.significant(whole2)}, cosine {words.fixed(cosine2, 2)}. These numbers take this pass "
+    "apart: a model without shortcuts would compute others from block 0 on.",
     "LayerNorm",
     "cosine",
 )
@@ -309,19 +317,16 @@ shares = found.shares[:, at]
 most = int(shares[1:].argmax()) + 1
 rest = 1 - float(shares.sum())  # of a pass whose stream was changed on the way
 said = (
-    "The stream at the end is a sum: the embedding and every write. Measured along its own "
-    f"direction, the embedding gave {words.percent(float(shares[0]))} of it and {names[most]} "
-    f"{words.percent(float(shares[most]))}. A bar below 0 points against the end; "
-    + (
-        "all bars together are 100 %."
-        if abs(rest) <= 1e-3
-        else f"the rest, {words.percent(rest)}, is what a change put into the stream in place of "
-        "what was written."
-    )
+    f"Along the direction of the final stream the embedding gave {words.percent(float(shares[0]))}. "
+    f"Of the blocks' parts {names[most]} gave most, {words.percent(float(shares[most]))}. A bar "
+    "below 0 points the other way. "
 )
-nothing = (
-    f"The stream of {label} ends as a row of zeros: it has no direction, and no part a share of it."
-)
+if abs(rest) <= 1e-3:
+    said = f"The final stream is the sum of the embedding and all contributions. {said}"
+    said += "All bars together are 100 %."
+else:
+    said += f"The rest, {words.percent(rest)}, is what a change put into the stream instead."
+nothing = f"The stream of {label} ends as a vector of zeros: it has no direction, and no part a share of it."
 words.prose(said if sizes[-1] else nothing, "embedding")
 colors = figures.part_colors(scene.mode)
 ticks = {
@@ -334,7 +339,7 @@ sheet.bars(
     streams.map(lambda s: 100 * s.shares[:, at]),
     names,
     "% of the end",
-    f"What the embedding and each write gave of {scene.label}'s stream at the end",
+    f"What the embedding and each part gave of {scene.label}'s stream at the end",
     colors=[scene.palette.quiet, *(colors[i % 2] for i in range(2 * layers))],
     axis={"showgrid": False, "tickangle": 0, "title": {"text": "block"}} | ticks,
     height=230,
@@ -357,11 +362,11 @@ def with_moved(tables: Both[pd.DataFrame], where: int | slice) -> Both[pd.DataFr
 sheet.numbers_of(
     "residual-stream",
     lambda: with_moved(streams.map(lambda s: numbers.ladder_table(s, at)), at),
-    "A row per write: the size of the stream that it joins, its own, their ratio and cosine, how "
-    "much of it points along the stream, by how many degrees it turns it, the size after, and its "
-    "share of the stream at the end. It adds (erases) from a cosine of 0.71 (−0.71) on, and turns "
-    "up to 0.1.",
-    what=f"the way of {label}",
+    "A row per contribution (`write`): the norm of the stream before it, its own, their ratio and "
+    "cosine, how much of it points along the stream, by how many degrees it turns the stream, the "
+    "norm after, and its share of the stream at the end. It adds (erases) from a cosine of 0.71 "
+    "(−0.71) on, and turns up to 0.1.",
+    what=f"the path of {label}",
     missing="–",
 )
 
@@ -370,7 +375,7 @@ def every_token() -> Both[pd.DataFrame]:
     return with_moved(streams.map(lambda s: numbers.all_tokens_table(s, scene.labels)), slice(None))
 
 
-caption = "A row per write and token: the numbers of the two maps."
+caption = "A row per contribution and token: the numbers of the two maps."
 sheet.numbers_of("residual-stream-all", every_token, caption, "every token", "–")
 sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
 sheet.code_of(

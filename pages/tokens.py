@@ -57,13 +57,14 @@ st.html(tables.STYLE)
 # ---- the cards ----
 
 about_cards = (
-    "Each card is a token: its position, its text, its id and its bytes. A · stands for a space, a "
-    "⏎ for a line break."
+    "Your text is cut into tokens, and each token is replaced by a number, its id. A card shows a "
+    "token's position, text, id and bytes; · stands for a space, ⏎ for a line break."
 )
 words.prose(about_cards, "token", "position", "·", "⏎")
 if scene.other is not None:
     st.markdown(
-        "A change of the model **does nothing here**: a text is cut into tokens before it is read."
+        "Changing the model has **no effect on this page**: the text is cut into tokens before the "
+        "model runs."
     )
 scene.strip(coloured=True)  # a position has one colour in the strip, the cards and the merges
 picture = scene.saved("tokens", "The tokens of a text, with their ids and bytes")
@@ -76,43 +77,41 @@ if piece.special:
     own_merges = []  # looked up as a whole
 else:
     own_merges = steps.merges_of_part(piece, part_index)
-of_piece = "a whole piece"
+of_piece = "a piece of its own"
 if len(piece.parts) != 1:
     of_piece = f"one of {len(piece.parts)} tokens in the piece {words.as_code(words.show_token(piece.raw))}"
 cut = (
-    f"A regular expression first cuts the text; the line under the cards shows each piece. {shown} "
-    f"is {of_piece}."
+    "First, a fixed rule splits the text into pieces, often words (underlined above). "
+    f"{shown} is {of_piece}."
 )
 if piece.special:
     words.prose(
-        f"{shown} is id {token.id}, {piece.kind}: it was looked up as a whole, and no merge made it."
+        f"{shown} is id {token.id}, {piece.kind}: the tokenizer looks it up whole, without any merge."
     )
 elif own_merges:
     ranks = ", ".join(str(merge.rank) for merge in own_merges[:MOST_RANKS])
     if len(own_merges) > MOST_RANKS:
         ranks += ", …"
+    join = f"{len(own_merges)} merges join its {len(token.raw)} bytes, at ranks {ranks}"
     if len(own_merges) == 1:
-        count = "1 merge"
-    else:
-        count = f"{len(own_merges)} merges"
+        join = f"1 merge joins its {len(token.raw)} bytes, at rank {ranks}"
     words.prose(
-        f"{cut} Its {len(token.raw)} bytes took {count}, at rank {ranks}. Frequent pairs were "
-        "learned first: they have low ranks and join first. The last rank is the token's id, "
-        f"{token.id}.",
+        f"{cut} Then {join}. Frequent pairs were learned first, so they have low ranks and join "
+        f"first. The last rank is the token's id, {token.id}.",
         "vocabulary",
     )
 else:
-    how = "looked up as a whole"
+    how = "The vocabulary has it whole"
     if len(token.raw) == 1:
-        how = "a single byte, where all merging begins"
-    words.prose(f"{cut} It is {how}: no merge was needed.")
+        how = "It is a single byte, and merging starts from bytes"
+    words.prose(f"{cut} {how}, so no merge was needed.")
 saved = scene.saved("merges", f"How {words.show_token(token.raw)} was built from its bytes")
 merges.merges(encoding, piece, part_index, scene.position, saved=saved)
-with st.expander("What the regex cut", icon=":material/content_cut:"):
+with st.expander("How the text is split into pieces", icon=":material/content_cut:"):
     st.markdown(
-        "Before any merge, a regular expression cuts the text from left to right: at each place "
-        "the first of these rules that matches takes its piece. No token reaches across a cut, so "
-        "`cat.`, `cat!` and `cat?` take no room in the vocabulary."
+        "Before any merge, a regular expression (regex) goes through the text from left to right. "
+        "At each place, the first of these rules that matches cuts off a piece. No token crosses a "
+        "cut, so `cat.`, `cat!` and `cat?` take up no room in the vocabulary."
     )
     st.dataframe(
         numbers.rules_table(encoding, pieces),
@@ -147,10 +146,10 @@ def comparison() -> None:
     and can be had, then words, characters and bytes.
     """
     with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
-        source = FIT.choose("Words and characters are learnt from", SOURCES)
+        source = FIT.choose("Learn words and characters from", SOURCES)
         others = [name for name in tokenizer.encoding_names() if name not in OFFLINE]
         none = {"index": None, "placeholder": "none", "width": 230}
-        more = MORE.choose("One more, from OpenAI's server", others, st.selectbox, **none)
+        more = MORE.choose("Add one from OpenAI's server", others, st.selectbox, **none)
     if source == PROMPT:
         learnt_from = text
     else:
@@ -176,10 +175,10 @@ def comparison() -> None:
     cuts[own_index] = replace(cuts[own_index], vocabulary=own_vocabulary)
     tokenizer_rows(cuts, saved=scene.saved("tokenizers", "The same text, cut by other tokenizers"))
     st.caption(
-        "Few tokens, or a small vocabulary: never both. A word that a word tokenizer has not seen "
-        "is lost in `[UNK]`, and a character tokenizer has no id for a new character. Byte pair "
-        "encoding starts from all 256 bytes, so it can write anything, and gives what is frequent "
-        "a token of its own."
+        "You can have short sequences or a small vocabulary, but not both. A word tokenizer turns "
+        "every unknown word into `[UNK]`, and a character tokenizer has no id for a new character. "
+        "Byte pair encoding starts from all 256 bytes, so it can write anything; frequent sequences "
+        "get a token of their own."
     )
     words_in_a_batch(learnt_from)
 
@@ -195,15 +194,17 @@ def words_in_a_batch(learnt_from: str) -> None:
         pairs = zip(row.tokens, row.ids, strict=True)
         rows.append(tables.Row([name, " | ".join(f"{token} {id}" for token, id in pairs)]))
     words.prose(
-        "**Words have ids, too**: their places in the sorted vocabulary, with four special tokens "
-        "behind them. `[BOS]` begins a text and `[EOS]` ends it. `[PAD]` makes the shorter text of "
-        "a batch as long as the longer. `[UNK]` stands for a word that it did not learn.",
+        "**Words have ids, too**: their places in the sorted vocabulary, followed by four special "
+        "tokens. `[BOS]` begins a text and `[EOS]` ends it. `[PAD]` fills up the shorter text of a "
+        "batch. `[UNK]` replaces a word that is not in the vocabulary.",
         "vocabulary",
         "special token",
     )
     st.html(tables.table("words in a batch", ["text", "words, each with its id"], rows))
     if len(all_words) > MOST_WORDS:
-        st.caption(f"The first {MOST_WORDS} words and punctuation marks of your prompt.")
+        st.caption(
+            f"The table shows the first {MOST_WORDS} words and punctuation marks of your text."
+        )
 
 
 comparison()
@@ -221,22 +222,27 @@ with space:
     spaced = words.as_code(written["written"].iloc[1])
     spaced_ids = list(written["ids"].iloc[1])
     known_ways = written[written["ids"].map(max) < vocab_size]  # which the model has all tokens of
-    both = f"{plain} is {ids_phrase(plain_ids)}, and {spaced} is "
+    capitals = "Capital letters make other tokens, too."
     if max(spaced_ids) >= vocab_size:
         both = (
             f"This model has no token for a character of {spaced}, a word with a space before it."
         )
     elif spaced_ids[-len(plain_ids) :] == plain_ids:
         space_ids = spaced_ids[: -len(plain_ids)]
-        both += f"the same after {ids_phrase(space_ids)}: no merge joins the space to what follows."
+        both = (
+            f"{plain} is {ids_phrase(plain_ids)}, and {spaced} is the same after "
+            f"{ids_phrase(space_ids)}: no merge joins the space to the word."
+        )
     else:
         both = (
-            f"The space belongs to the word after it. {both}{ids_phrase(spaced_ids)}: to the model as "
-            "different as any two tokens, until training has taught it what they share."
+            f"The space belongs to the word after it: {plain} is {ids_phrase(plain_ids)}, but {spaced} "
+            f"is {ids_phrase(spaced_ids)}. Tokens that look alike are unrelated to the model at first; "
+            "it must learn which ones belong together."
         )
+        capitals = "The same goes for capital letters."
     # more than the word with and without a space: other cases of it, too
     if len(known_ways) > 2:
-        both += " Capitals make other tokens, too."
+        both = f"{both} {capitals}"
     st.markdown(both)
     rows = [
         tables.Row(
@@ -251,17 +257,17 @@ with byte:
     broken, is_of_prompt = numbers.broken_character(encoding, scene.run.ids)
     # without one, or with an example whose bytes the model has no tokens for
     if broken is None or max(broken.ids) >= vocab_size:
-        st.markdown("No character of your prompt comes apart: each lies whole in one token.")
+        st.markdown("No token of your text splits a character.")
     else:
-        whose = "Your prompt has none that comes apart; as an example, "
+        whose = "No token of your text splits one. An example from elsewhere: "
         if is_of_prompt:
-            whose = "In your prompt, "
+            whose = "In your text, "
         character = broken.character.encode()
         st.markdown(
             "Tokens are made of bytes, and a character is one to four of them. "
             f"{whose}{words.as_code(words.show_token(character))} is {len(character)} bytes in UTF-8 and "
             f"{len(broken.ids)} tokens. One of them alone is no character: decoded, it prints as "
-            "`\\ufffd`, �; this app shows its bytes, "
+            "`\\ufffd`, �. This app shows its bytes instead: "
             f"{words.as_code(words.show_token(broken.raws[0]))}."
         )
         # each of the tokens alone, then all of them together
@@ -278,22 +284,25 @@ end = numbers.end_of_text(encoding, text)
 name = words.as_code(tokenizer.END_OF_TEXT)
 if end is None:
     words.prose(
-        f"This model's tokenizer, {words.escaped(encoding.name)}, has no {name}: all that you type is text."
+        f"This model's tokenizer, {words.escaped(encoding.name)}, has no {name}: everything you type is text."
     )
 else:
     switch = "on" if scene.special else "off"
-    in_prompt = "Your prompt does not hold it, so the switch changes nothing."
+    in_prompt = "Your text does not contain it, so the switch has no effect now."
     if end.lengths is not None:
         off, on = end.lengths
-        in_prompt = f"Your prompt is {off} tokens with the switch off, {on} with it on."
+        in_prompt = f"Your text has {off} tokens with the switch off, {on} with it on."
     words.prose(
-        f"{name} marks where a text ends in training. Typed into a prompt it is plain text, "
-        f"{len(end.typed)} tokens: {' '.join(map(words.as_code, end.typed))}. With *Special "
-        f"tokens* on, in the sidebar, it is one token, id {end.id}. The switch is **{switch}**. "
+        f"{name} marks the end of a text in training. If you type it, it is plain text, "
+        f"{words.counted(len(end.typed), 'token')}: {' '.join(map(words.as_code, end.typed))}. With "
+        f"*Special tokens* on (in the sidebar), it is one token, id {end.id}. The switch is "
+        f"**{switch}**. "
         f"{in_prompt}"
     )
 
-caption = "Every token of the prompt. `part_of` names the character that a token holds only some bytes of."
+caption = (
+    "Every token of your text. `part_of` names the character of which a token has only some bytes."
+)
 sheet.numbers_of("tokens.csv", lambda: numbers.token_table(encoding, scene.run.ids), caption)
 sheet.code_of(
     scene,

@@ -160,7 +160,7 @@ def levels(run: live.LiveRun) -> list[figures.Level]:
     if run.task.floor is None:
         floor = []
     else:
-        floor = [figures.Level("what cannot be foreseen", run.task.floor)]
+        floor = [figures.Level("what nobody can predict", run.task.floor)]
     return [
         figures.Level("a blind guess, ln V", run.task.ln_v),
         figures.Level("bigram", run.task.bigram),
@@ -201,20 +201,23 @@ def nothing_yet() -> None:
     """Draw what can be trained, and what it is about."""
     if choice.RUN.value is not None:
         st.info(
-            "The run that this address names is not here: it is another browser's, or has gone "
-            "with its visitor or with its server. Train it again."
+            "The run in this address is not here: it belongs to another browser, or it is gone with "
+            "its visitor or its server. Train it again."
         )
     text = (
-        "A small GPT, the book's own `GPTModel`, learns while you watch: press a button, and its "
-        "training begins. The first is on random tokens in which a passage repeats: nobody can "
-        "foresee the first time, but what comes the second time is what came then. An **induction "
-        "head** looks there."
+        "Press a button, and watch a small GPT learn. It is the book's own `GPTModel`. The first "
+        "button trains it on random characters in which a passage repeats. The first time, nobody can "
+        "predict these characters. The second time you can: look back and copy. An **induction head** "
+        "learns exactly that."
     )
-    words.prose(text, "token", "head", "induction head")
+    words.prose(text, "induction head")
     choice.presets(primary=True)
     choice.said()
-    st.markdown("One of the texts that it will be watched on: 16 random tokens, again and again.")
-    st.html(snapshot.repeated(live.task_for(USUAL).probes[1]))
+    probe = live.task_for(USUAL).probes[1]
+    st.markdown(
+        f"Here is one of its test texts: {probe.period} random characters, again and again."
+    )
+    st.html(snapshot.repeated(probe))
     with st.expander("Choose everything yourself", icon=":material/tune:"):
         choice.form()
     details(None, None)
@@ -228,7 +231,7 @@ def watching(mine: tuple[Training, ...]) -> None:
     beside = None if other is None else seen_of(other)
     where = story.progress(seen.status, training.state, training.place, at_once())
     if training.shared:
-        where += f" It is trained once for {1 + training.shared} who asked."
+        where += f" This run is shared: {1 + training.shared} people asked for it."
     st.caption(where)
     if training.said:
         st.error(f"{words.escaped(training.said)}.")
@@ -279,15 +282,13 @@ def details(training: Training | None, seen: Seen | None) -> None:
         size = training.run.task.vocab_size
     if training is not None and seen is not None and seen.measures:
         told = (
-            "The mean training loss since the row before and the validation loss, in nats per "
-            "token, the heads with the highest scores (block.head), and what the model then wrote."
+            "The mean training loss since the last row and the validation loss, in nats per token; the "
+            "heads with the highest scores (block.head); and what the model wrote at that step."
         )
         sheet.numbers_of("training_curve", seen.table, told, "the curves")
-        caption = (
-            "Every head's two scores at every point: the mean attention to where such a head looks."
-        )
+        caption = "Each head's two scores at every point: its mean attention to the place such a head looks at."
         sheet.numbers_of("training_heads", seen.heads, caption, "every head")
-        lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats a token"], axis=1)
+        lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats per token"], axis=1)
         sheet.numbers_of("training_levels", lines, "In nats per token.", "the dashed lines")
     sheet.numbers_of(
         "training_tensors", lambda: tensor_table(config.gpt_config(size)), what="the model"

@@ -9,7 +9,7 @@ import streamlit as st
 
 from gptviz.analysis import logit_attribution as numbers
 from gptviz.analysis.ablation import parts_of
-from gptviz.analysis.shares import Waterfall, label_of
+from gptviz.analysis.shares import Waterfall, label_of, portion, spoken
 from gptviz.both import Both
 from gptviz.figures import shares as figures
 from gptviz.figures.maps import Map
@@ -71,38 +71,66 @@ block, head = sheet.opened_head(
 read = sheet.of(scene, numbers.heads_read, block, *asked)
 scene.strip(shares=read.now.given[head].tolist())
 
-largest: list[str] = []
+
+def side(votes: float) -> str:
+    """Whom a vote of this sign is for: "for `·mill`", "against `·mill`", "for `·town` over `·mill`"."""
+    if against is None:
+        preposition = "for" if votes >= 0 else "against"
+        return f"{preposition} {words.as_code(word)}"
+    pair = (word, against) if votes >= 0 else (against, word)
+    preferred, other = map(words.as_code, pair)
+    return f"for {preferred} over {other}"
+
+
+def read_most(where: int) -> str:
+    """A sentence on the token from which a block's heads took most; "" where no token gave anything."""
+    given = sheet.of(scene, numbers.heads_read, where, *asked).now.given.sum(axis=0)  # (n,)
+    if not np.isfinite(given).all() or not given.any():
+        return ""
+    most = int(np.abs(given).argmax())
+    source = words.Place(labels[most], most)
+    how_much = portion(float(given[most]), float(given.sum()))
+    if how_much is None:
+        return f"The largest single contribution was read from {source}."
+    return f"{words.capital(how_much)} of that was read from {source}."
+
+
 # the heads of a block are one
 groups = table.groupby(["part", "block"], dropna=False)["contribution"].sum()
-for (part, where), share in groups.loc[groups.abs().sort_values(ascending=False).index[:2]].items():
+groups = groups.loc[groups.abs().sort_values(ascending=False).index]
+said: list[str] = []
+was_read = False
+for (part, where), share in groups.iloc[:2].items():
     if part == "head" and n_heads > 1:
-        source = "heads"
+        source = spoken("heads", where, None)
+    elif part == "head":
+        source = spoken(part, where, 0)
     else:
-        source = part
-    text = f"{words.significant(share)} from the {source}"
-    if not pd.isna(where):
-        text += f" of block {where}"
-    if part == "head":
-        # (n,)
-        given = sheet.of(scene, numbers.heads_read, int(where), *asked).now.given.sum(axis=0)
-        if (
-            np.isfinite(given).all()
-            and given.any()
-            and not any("read" in earlier for earlier in largest)
-        ):
-            most = int(np.abs(given).argmax())
-            text += (
-                f" ({words.significant(given[most])} of it read from "
-                f"{words.as_code(labels[most])}, position {most})"
-            )
-    largest.append(text)
-sign = 1 if logit.now >= 0 else -1
-above = "above" if sign > 0 else "below"
+        source = spoken(part, where, None)
+    how_much = portion(share, logit.now)
+    agrees = bool(said) and share * groups.iloc[0] >= 0
+    if share == 0:
+        if not said:
+            said.append(f"No part of the model votes for {words.as_code(word)} or against it here.")
+        break
+    if agrees and part == "head" and n_heads > 1:
+        said.append(f"Next come {source}.")
+    elif agrees:
+        said.append(f"Next comes {source}.")
+    elif said or how_much is None:
+        said.append(f"The strongest vote {side(share)} comes from {source}.")
+    else:
+        said.append(f"{words.capital(how_much)} of the vote {side(share)} comes from {source}.")
+    if part == "head" and not was_read:
+        said.append(read_most(int(where)))
+        was_read = bool(said[-1])
+said.append(
+    f"This vote is the logit of {words.as_code(word)} after {here} (position {at}) minus "
+    f"{words.compared_with(against)}: **{logit.arrow()}**."
+)
 sheet.say(
     scene,
-    f"After {here} (position {at}) the logit of {words.as_code(word)} is "
-    f"**{logit.map(lambda x: sign * x):3}** {above} {words.compared_with(against)}: the largest "
-    f"shares are {' and '.join(largest)}.",
+    " ".join(filter(None, said)),
     terms=["logit", "block", "head", "feed-forward"],
     about=values.map(lambda v: v[[*in_blocks, -1]]),
     what=f"the logit of {words.towards(word, against)} after {here}",
@@ -153,7 +181,7 @@ with right:
     verb = "its share is"
     if shown == sheet.DIFFERENCE:
         verb = "its share has changed by"
-    alt = f"What every head and feed-forward wrote to {title}"
+    alt = f"What every head and feed-forward layer contributes to {title}"
     if scene.other is not None:
         alt += f" ({shown})"
     sheet.scene_of(scene, shown).chart(
@@ -163,9 +191,10 @@ with right:
         which=() if scene.other is None else (shown,),
         on_cell=open_cell,
     )
-    text = "What each head (by its number), bias and feed-forward (ff) wrote. A click opens a head."
+    text = "Each cell is the vote of a head (by its number), a bias or a feed-forward layer (ff). "
+    text += "Click a head to open it."
     if shown == sheet.DIFFERENCE:
-        text += " What comes before a change moves only because the last LayerNorm divides by another number."
+        text += " Parts before a change differ only because the final LayerNorm divides by another number."
     st.caption(text)
     PART.within(muting.KINDS)
     parts = [
@@ -175,19 +204,19 @@ with right:
     ]
     change_menu.menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
 divisor = numbers.spread(scene.trace, lm.model, at)
-shift = " and its shift taken as a part of its own"
+shift = ", and count its shift as a part of its own"
 if lm.model.final_norm.shift is None:
     shift = ""
 text = (
-    "**Why this is a sum.** Every part only adds to the residual stream. With the number that the "
-    f"final LayerNorm divides by held at what it is here ({words.significant(divisor, 4)}){shift}, "
-    "each write goes through to the logit by itself. What raises all logits alike counts as 0. A "
-    "share is what a part wrote for the word *itself*, without what later parts made of it."
+    "**Why this is a sum.** Every part only adds to the residual stream. Hold the number by which the "
+    f"final LayerNorm divides at its value here ({words.significant(divisor, 4)}){shift}: then each "
+    "part's contribution reaches the logit by itself. What raises all logits alike counts as 0. A "
+    "part's vote, its *share* of the sum, is *direct*: what later parts make of it counts as theirs."
 )
 if "edit" in set(table["part"]):
-    text += " `edit` is what the change put into the stream in place of what the parts wrote."
+    text += " `edit` is what the change put into the stream in place of the parts' contributions."
 if "rounding" in set(table["part"]):
-    text += " This model computes in bfloat16, which rounds the stream at every step: `rounding` in sum."
+    text += " This model computes in bfloat16, which rounds the stream at every step; `rounding` is the sum of it."
 words.prose(text, "residual stream", "LayerNorm")
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes", "He and she")
 
@@ -200,27 +229,32 @@ with st.container(horizontal=True, gap="small"):
 given = read.now.given[head]  # (n,)
 looks = read.now.attention[head]  # (n,)
 share = grids.map(lambda g: float(g[block, head]))
-text = f"Block {block}, head {head} wrote {share:3} for {words.towards(word, against)}."
+text = (
+    f"Block {block}, head {head} contributes **{share.arrow()}** to the logit of "
+    f"{words.towards(word, against)}."
+)
 if np.isfinite(given).all() and given.any():
     first = int(np.abs(given).argmax())
     most = int(looks.argmax())
-    text += (
-        f" {words.significant(given[first])} of it came from {words.Place(labels[first], first)}, "
-        f"which got {words.weight(looks[first])} of its attention."
-    )
+    how_much = portion(float(given[first]), float(given.sum()))
+    source = words.Place(labels[first], first)
+    if how_much is None:
+        text += f" {source} gives it most, {words.significant(given[first])},"
+    else:
+        text += f" {words.capital(how_much)} of it comes from {source},"
+    text += f" which gets {words.percent(looks[first])} of its attention."
     if not np.isclose(looks[most], looks[first]):
         text += (
-            f" Where it looked most, {words.weight(looks[most])}, was "
-            f"{words.Place(labels[most], most)}, which gave {words.significant(given[most])}: "
-            "where a head looks is not what it takes there."
+            f" It looks most at {words.Place(labels[most], most)} ({words.percent(looks[most])}), yet "
+            f"takes less from there ({words.significant(given[most])}): looking is not taking."
         )
 elif not heads.changed_in(scene.run, block, head):
-    text += " It took nothing from any token."
+    text += " It takes nothing from any token."
 else:
-    done = "replaces the head's output by what no token gave"
+    done = "replaces the head's output by something that comes from no token"
     if np.isfinite(given).all():
-        done = "leaves the head nothing to write"
-    text += f" In this changed pass a change {done}."
+        done = "leaves the head nothing to contribute"
+    text += f" Your change {done}."
 words.prose(text)
 sheet.maps(
     scene,
@@ -250,22 +284,22 @@ sheet.bars(
     which=(f"block{block}",),
 )
 text = (
-    "Left, a cell is one token's part of what a head wrote: attention weight × value, sent through "
-    "to the logit. A row adds up to the head's share, the bars are the sums of the columns."
+    "Left: what each token gives through each head, that is attention weight × value, carried on to "
+    "the logit. Each row adds up to its head's share. The bars add up the columns."
 )
 if read.now.anyway[head]:
     text += (
-        f" {words.significant(read.now.anyway[head])} of it is the values' bias, which this head "
-        "writes wherever it looks, given here to the tokens by their attention."
+        f" The values' bias makes up {words.significant(read.now.anyway[head])} of it: this head adds "
+        "that wherever it looks, and the picture divides it among the tokens by their attention."
     )
 words.prose(text, "attention weight", "value")
 
 # ---- direct beside total ----
 
-st.subheader("Direct is not total", anchor=False)
+st.subheader("Direct votes are not the whole story", anchor=False)
 words.prose(
-    f"What if a part were not there? Each of the {len(parts_of(lm))} heads, attentions and "
-    "feed-forwards is muted in turn, its output set to 0, and the rest of the model runs again."
+    f"What happens without a part? Mute each of the {len(parts_of(lm))} heads, attentions and "
+    "feed-forward layers in turn: set its output to 0 and run the rest of the model again."
 )
 if MUTE.widget(st.toggle, "Mute each part in turn"):
     muted = muting.knocked(scene, explained, "why_stop", lambda: MUTE.set(False))
@@ -275,15 +309,14 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
     without = total.reshape(layers, -1)[:, :n_heads]
     farthest = divmod(int(np.abs(without - alone).argmax()), n_heads)
     text = (
-        f"Block {block}, head {head} wrote {words.significant(alone[block, head])} for "
-        f"{words.towards(word, against)}; muting it takes "
-        f"{words.significant(without[block, head])} away."
+        f"Block {block}, head {head} contributes {words.significant(alone[block, head])} directly; "
+        f"muting it takes away {words.significant(without[block, head])}."
     )
     if farthest != (block, head):
         text += (
-            f" Farthest apart is {label_of('', *farthest)}: it wrote "
-            f"{words.significant(alone[farthest])}, and muting it takes "
-            f"{words.significant(without[farthest])} away."
+            f" The two differ most for {spoken('', *farthest)}: it contributes "
+            f"{words.significant(alone[farthest])}, and muting it takes away "
+            f"{words.significant(without[farthest])}."
         )
     words.prose(text)
     left, right = st.columns(2, gap="medium")
@@ -294,7 +327,7 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         link(
             "knock_out",
             state.link() | sheet.in_link(target.PARAMS),
-            label="Knock-out: the same by probability",
+            label="Knock-out: the same in probabilities",
         )
     with right:
         scene.chart(
@@ -303,9 +336,9 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
             alt=f"Each head's direct share of {title}, and what muting it takes away",
         )
     text = (
-        "**Why they differ.** Without a head *later parts* read another stream and write something "
-        "else, the *LayerNorms* divide by another number, and *other heads stand in* for it. On "
-        "the dotted line direct and total are the same."
+        "**Why they differ.** Without a head, *later parts* read a different stream and contribute "
+        "something else, the *LayerNorms* divide by another number, and *other heads step in*. On "
+        "the dotted line, both numbers are the same."
     )
     words.prose(text, "LayerNorm", "residual stream")
 
@@ -316,8 +349,8 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         return muted[["kind", "block", "head"]].assign(**more, **muted[["logit", "probability"]])
 
     caption = (
-        "Each part's direct share and what muting it takes away; without the part, the difference "
-        "of logits (`logit`) and the target's probability."
+        "Each part's direct share and what muting it takes away; then the difference of logits "
+        "(`logit`) and the target's probability without the part."
     )
     sheet.numbers_of("muting", effects, caption, "direct and total")
 

@@ -13,7 +13,13 @@ def test_a_sentence_has_both_numbers_only_where_they_differ_as_written():
     )
     assert f"{Both(0.25, 0.5):%}" == "25 % (unchanged 50 %)"
     assert f"{Both(0.12345, 0.12346):3}" == "0.123"  # another number, written alike
+    assert Both(0.25, 0.5).arrow("%") == "50 % → 25 %" and Both(0.25, 0.2500001).arrow() == "0.250"
     assert f"{Both('a', 'b')}" == "a (unchanged b)" and f"{Both('a', 'a')}" == "a"
+
+
+def test_an_arrow_says_what_happened_and_stands_only_where_it_shows():
+    assert Both(0.183, 0.952).arrow("%") == "95 % → 18 %" and Both(0.952).arrow("%") == "95 %"
+    assert Both(9.36, 15.86).arrow() == "15.9 → 9.36" and Both(0.12345, 0.12346).arrow() == "0.123"
 
 
 def test_functions_are_mapped_over_both():

@@ -154,20 +154,6 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         )
         for b, h, j in picked
     ]
-    column = position - rows.start
-    says = _says(
-        "The row of {} comes in {} long and goes out {} long.",
-        _code(t, position),
-        *(float(x) for x in (pre[0, column], post[-1, column])),
-    )
-    if reads:
-        top = reads[0]
-        says += _says(
-            f" It reads most in block {top['block']}: head {top['head']} brings it a vector {{}} long "
-            f"from {{}} (position {top['key']}).",
-            top["brought"],
-            _code(t, top["key"]),
-        )
     return {
         "shown": shown,
         "rows": list(rows),
@@ -175,8 +161,34 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         "writes": _in_turn(attn, mlp),  # (2L, W)
         "reads": reads,
         "next": _next(lm, t, position, ids),
-        "says": says,
+        "says": _looking_back(t, position, picked),
     }
+
+
+def _looking_back(t: Trace, position: int, picked: Sequence[tuple[int, int, int]]) -> list[Any]:
+    """From which token, and through which head, the largest contribution comes: the first that was picked."""
+    here = _code(t, position)
+    if position == 0:
+        return _says("{} is the first token: the model has nothing to look back at.", here)
+    if not picked:
+        return _says("No attention head brings {} anything from an earlier token.", here)
+    block, head, key = picked[0]
+    ids = [token.id for token in t.tokens]
+    way = f"through block {block}, head {head}"
+    if key and ids[key - 1] == ids[position]:
+        return _says(
+            "To guess what follows {}, the model looks back and finds what followed it before: {}. "
+            f"The largest contribution comes from there, {way}.",
+            *(here, _code(t, key)),
+        )
+    source = "{}"
+    if ids[key] == ids[position]:
+        source = "an earlier {}"
+    return _says(
+        "To guess what follows {}, the model looks back. "
+        f"The largest contribution comes from {source}, {way}.",
+        *(here, _code(t, key)),
+    )
 
 
 def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -232,8 +244,8 @@ def _block(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
         ],
         "cosines": [float(cosine(attn, pre)), float(cosine(mlp, mid))],
         "says": _says(
-            "To a row that is {} long attention adds {}, and the feed-forward {}; {} goes out.",
-            *map(_length, (pre, attn, mlp, post)),
+            "Attention adds a vector of norm {} to {}, then the feed-forward layer one of norm {}.",
+            *(_length(attn), _code(t, position), _length(mlp)),
         ),
     }
 
@@ -250,21 +262,18 @@ def _attention(lm: LanguageModel, t: Trace, place: Place, position: int, shown: 
         | {"weight": float(attn[h, position, key]), "wrote": float(wrote[h])}
         for h, key in enumerate(keys)
     ]
+    sentence = "The block's one head looks back from {}: it gives {} of its attention to {}."
+    if len(heads) > 1:
+        sentence = (
+            f"{len(heads)} heads look back from {{}} at once. "
+            f"Head {most} contributes most: it gives {{}} of its attention to {{}}."
+        )
     return {
         "shown": (keys, most),
         "rows": list(rows),
         "heads": heads,
         "weights": _triangles(attn, rows),
-        "says": _says(
-            f"{len(heads)} heads look back from {{}} at once. Head {most} writes most, {{}} long: it looks "
-            f"at {{}} (position {keys[most]}) with weight {{}}.",
-            *(
-                _code(t, position),
-                heads[most]["wrote"],
-                _code(t, keys[most]),
-                heads[most]["weight"],
-            ),
-        ),
+        "says": _says(sentence, *(_code(t, position), heads[most]["weight"], _code(t, keys[most]))),
     }
 
 
@@ -297,9 +306,9 @@ def _head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         "weights": _triangles(steps.weights, rows),
         "outside": float(1 - row[seen].sum()) if len(rows) < len(t) else 0.0,
         "says": _says(
-            "The query of {} is multiplied with every key: a score each. Divided, masked and through "
-            f"softmax they become weights: {{}} of its attention is on {{}} (position {key}).",
-            *(_code(t, position), float(row[key]), _code(t, key)),
+            "From {}, this head looks most at {}: {} of its attention. Each product of the query and a "
+            "key is a score; scaling, the mask and softmax turn the scores into weights.",
+            *(_code(t, position), _code(t, key), float(row[key])),
         ),
     }
 
@@ -313,9 +322,9 @@ def _line(op: str, label: str, number: float | None = None, said: str = "", **ex
 
 
 def _row(
-    op: str, label: str, row: Any, number: float | None = None, said: str = "long", **extra: Any
+    op: str, label: str, row: Any, number: float | None = None, said: str = "norm", **extra: Any
 ) -> Level:
-    """A line with a row of numbers, the first WIDE of them drawn; without a `number` its size is said."""
+    """A line with a row of numbers, the first WIDE of them drawn; without a `number` its norm is said."""
     row = np.asarray(row)
     drawn = {
         "limit": shared_scale(row).limit,
@@ -332,15 +341,14 @@ def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: 
     return {
         "lines": [
             _row(
-                "", f"what it is: row {t.tokens[position].id} of the tokens", token_row, limit=limit
+                "", f"token vector: row {t.tokens[position].id} of tok_emb", token_row, limit=limit
             ),
-            _row(
-                "+", f"where it stands: row {position} of the positions", position_row, limit=limit
-            ),
-            _row("=", "what goes in", sum_row, limit=limit),
+            _row("+", f"position vector: row {position} of pos_emb", position_row, limit=limit),
+            _row("=", "what enters the first block", sum_row, limit=limit),
         ],
         "says": _says(
-            "{} is looked up in one table, its position in another. Added up they are {} long.",
+            "The model looks up a vector for {} and one for its position, and adds them. "
+            "The sum has norm {}.",
             *(_code(t, position), _length(sum_row)),
         ),
     }
@@ -354,15 +362,17 @@ def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     normalised = float(steps.normalised.var())
     after = float(steps.after.var())
     shift = []
-    parameters = "own scale"
+    parameters = "scale"
+    verb = "makes"
     if steps.has_shift:
         shift.append(
             _row("+", "plus the norm's shift", steps.shift, float(steps.shift.mean()), "mean")
         )
-        parameters = "own scale and shift"
+        parameters = "scale and shift"
+        verb = "make"
     return {
         "lines": [
-            _row("", "the row", steps.before, steps.mean, "mean"),
+            _row("", "the token's vector", steps.before, steps.mean, "mean"),
             _row("−", "minus the mean", steps.centred, steps.variance, "variance"),
             _row(
                 "÷",
@@ -376,8 +386,8 @@ def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
             _row("=", "what comes out", steps.after, after, "variance"),
         ],
         "says": _says(
-            "LayerNorm brings the row of {} into range: its variance of {} becomes {}, and with the norm's "
-            f"{parameters} {{}}.",
+            "LayerNorm shifts the vector of {} to mean 0 and rescales its variance from {} to {}. "
+            f"Its learned {parameters} then {verb} that {{}}.",
             *(_code(t, position), steps.variance, normalised, after),
         ),
     }
@@ -401,23 +411,25 @@ def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     ]
     if cell.weight is None:
         lines.append(_line("", "the mask hides a later token", weight, "weight"))
-        says = _says("{} stands after {}, so the mask hides it.", _code(t, key), _code(t, query))
+        says = _says("{} comes after {}, so the mask hides it.", _code(t, key), _code(t, query))
     else:
         by_softmax = abs(weight - cell.weight) < 1e-3  # else a change put it there
         lines += [
             _line(
                 "",
-                "e to the power of it minus the row's largest",
+                "e^(this score − the largest score)",
                 float(cell.row.exp[key]),
                 "of this key",
             ),
             _line("÷", "the sum of these over all keys", cell.row.total, "sum"),
             _line("=" if by_softmax else "", "attention weight", weight, "weight"),
             _row("×", f"value of position {key}", steps.v[key], paint="value"),
-            _row("=", "what it gives to the head's output", weight * steps.v[key], paint="output"),
+            _row(
+                "=", "its contribution to the head's output", weight * steps.v[key], paint="output"
+            ),
         ]
         says = _says(
-            "{} asks and {} answers with a score of {}; it gets {} of the attention.",
+            "The query of {} times the key of {} gives a score of {}, and {} of the attention goes there.",
             *(_code(t, query), _code(t, key), cell.score, weight),
         )
     return {"lines": lines, "says": says}
@@ -437,10 +449,10 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
     return {
         "shown": shown,
         "lines": [
-            _row("", "the normalised row", units.given),
+            _row("", "the normalised vector", units.given),
             _row("×", first, before, fire, "fire", **drawing, values=before, whole=True),
-            _row("", "GELU leaves little of what is below 0", after, **drawing, values=after),
-            _row("×", "the second matrix: what is added", units.written, paint="output"),
+            _row("", "GELU: negative numbers almost vanish", after, **drawing, values=after),
+            _row("×", "the second matrix: the layer's output", units.written, paint="output"),
         ],
         "bars": [
             dict(
@@ -452,7 +464,8 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
             for u in shown
         ],
         "says": _says(
-            f"A token passes the units alone. For {{}} {{}} of {count:,} fire; what they add is {{}} long.",
+            f"The feed-forward layer works on {{}} alone: {{}} of its {count:,} units switch on. "
+            "Together all units add a vector of norm {}.",
             *(_code(t, position), fire, units.size),
         ),
     }
@@ -472,7 +485,7 @@ def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     products = units.given * asks
     return {
         "lines": [
-            _row("", "the normalised row", units.given),
+            _row("", "the normalised vector", units.given),
             _row("×", f"what unit {u} looks for", asks),
             _row(
                 "=", "product, number by number", products, float(units.given @ asks), "their sum"
@@ -480,12 +493,12 @@ def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
             _line("+", "its bias", bias, "bias"),
             _line("=", "before GELU", before, "before"),
             _line("", "after GELU", after, "after"),
-            _row("×", "what it writes", writes),
+            _row("×", "its output vector", writes),
             _row("=", "what it adds here", after * writes, paint="output"),
         ],
         "says": _says(
-            f"Unit {u} multiplies the row of {{}} with its own and gets {{}}. GELU makes that {{}}: so much "
-            "of what it writes is added.",
+            f"Unit {u} compares {{}} with the pattern it looks for and gets {{}}. GELU turns that into {{}}, "
+            "the factor for the unit's output vector.",
             *(_code(t, position), before, after),
         ),
     }
@@ -497,11 +510,11 @@ def _out_head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: A
     best = _next(lm, t, position, shown)
     return {
         "shown": shown,
-        "lines": [_row("", "the last row, normalised", t["final"][position].numpy())],
+        "lines": [_row("", "the final vector, normalised", t["final"][position].numpy())],
         "bars": best,
         "says": _says(
-            "The last row is multiplied with a row for every token: a logit each. Softmax makes "
-            "probabilities of them: after {} comes {} with {}.",
+            "After {}, the model finds {} most likely, with probability {}. It multiplies the final vector "
+            "with one vector per token: each product is a logit, and softmax turns logits into probabilities.",
             *(_code(t, position), {"code": best[0]["shown"]}, best[0]["value"]),
         ),
     }
@@ -515,7 +528,7 @@ def _logit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
     rank = int(distribution(logits).rank[place.id]) + 1  # of equal logits the lower id comes first
     return {
         "lines": [
-            _row("", "the last row, normalised", row),
+            _row("", "the final vector, normalised", row),
             _row("×", f"row {place.id} of the output head", column),
             _row(
                 "=", "product, number by number", row * column, bar["said"], "their sum, the logit"
@@ -524,7 +537,8 @@ def _logit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
             _line("", f"its place among {lm.config.vocab_size:,} tokens", rank, "rank", whole=True),
         ],
         "says": _says(
-            f"The logit of {{}} is {{}}, the sum of {len(row)} products. Softmax gives it probability {{}}.",
+            f"The logit of {{}} is {{}}, a sum of {len(row)} products. Softmax over all logits turns it into "
+            "probability {}.",
             *({"code": bar["shown"]}, bar["said"], bar["value"]),
         ),
     }

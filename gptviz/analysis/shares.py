@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz.both import Both
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, percent, significant
 
 Floats = NDArray[np.floating]
 
@@ -22,6 +22,57 @@ def label_of(part: str, block: object, head: object) -> str:
     else:
         inside = f"head {head}"
     return f"block {block} · {inside}"
+
+
+_SPOKEN = {
+    "embedding": "the token's embedding",
+    "position": "the position's embedding",
+    "final shift": "the final LayerNorm's shift",
+    "edit": "the change itself",
+}
+_INSIDE = {
+    "heads": "the heads",
+    "attention": "the attention",
+    "attention bias": "the attention's bias",
+    "feed-forward": "the feed-forward layer",
+}
+
+
+def spoken(part: str, block: object, head: object) -> str:
+    """A part's name in a sentence: "head 5·3", "the feed-forward layer of block 5", "the token's embedding".
+
+    "heads" are all heads of a block.
+    """
+    if pd.isna(block):
+        return _SPOKEN.get(part, part)
+    if not pd.isna(head):
+        return f"head {block}·{head}"
+    return f"{_INSIDE.get(part, part)} of block {block}"
+
+
+def portion(part: float, whole: float) -> str | None:
+    """How much of a sum one of its terms is, in words: "about half"; None if it is no part between 0 and all."""
+    if whole == 0 or not 0 < part / whole <= 1:
+        return None
+    share = part / whole
+    for least, says in _PORTIONS:
+        if share >= least:
+            return says or percent(share)
+    return percent(share)
+
+
+# from which share on; an empty text is a percentage
+_PORTIONS = (
+    (1.0, "all"),
+    (0.9, "almost all"),
+    (0.75, "most"),
+    (0.55, "more than half"),
+    (0.45, "about half"),
+    (0.37, ""),
+    (0.30, "about a third"),
+    (0.28, ""),
+    (0.22, "about a quarter"),
+)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,10 @@ from gptviz.figures.theme import MARGIN, Figure, Mode, figure, palette
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
 FAINT = {"opacity": 0.6}
 KEPT_FAINT: dict[str, Any] = {name: {"marker": FAINT} for name in ("selected", "unselected")}
-UNIT_SAYS = "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>it writes a row of size %{text}<extra></extra>"
+UNIT_SAYS = (
+    "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>it contributes a vector of norm %{text}"
+    "<extra></extra>"
+)
 
 
 def gelu_dots(

@@ -94,7 +94,8 @@ def words_of(role: HeadRole, write: float, longest: float) -> Thumbnail:
             says += f", over {fixed(role.spread, 1)} tokens"
         else:
             says += f", {percent(role.share)}"
-    says += f". It writes {fixed(write, 1)} (the bar; the longest is {fixed(longest, 1)})."
+    says += f". Bar: how much it adds to a token, a norm of {fixed(write, 1)} on average "
+    says += f"(the largest: {fixed(longest, 1)})."
     return {"kind": role.kind, "label": label, "says": says, "write": round(write, 4)}
 
 

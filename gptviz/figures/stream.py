@@ -107,7 +107,7 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
         # over the legend of the ghosts: a phone has no room for them side by side
         "annotations": [marks.heading(marks.words(above), 0, 1, yshift=LINE * ghosts)],
         "xaxis": ticks | {"anchor": "y", "showticklabels": False},
-        "yaxis": {"domain": [0.4, 1], "title": {"text": "size"}},
+        "yaxis": {"domain": [0.4, 1], "title": {"text": "norm"}},
         "xaxis2": ticks | {"anchor": "y2", "matches": "x", "title": {"text": "block"}},
         "yaxis2": {"anchor": "x2", "domain": [0, 0.34], "title": {"text": "cosine"}}
         | {"range": [-1.05, 1.05], "tickvals": [-1, 0, 1], "ticktext": ["−1", "0", "1"]},
@@ -122,11 +122,11 @@ def _says(stream: Stream, position: int, label: str) -> tuple[list[str], list[st
     count = len(writes)
     places = [f"before the {PARTS[s % 2]} of block {s // 2}" for s in range(count)] + ["at the end"]
     stream_hovers = [
-        f"{place} the stream of {label} has size {significant(size)}"
+        f"{place} the stream of {label} has norm {significant(size)}"
         for place, size in zip(places, sizes, strict=True)
     ]
     write_hovers = [
-        f"{PARTS[s % 2]} of block {s // 2} writes a row of size {significant(writes[s])} to one of "
+        f"{PARTS[s % 2]} of block {s // 2} adds a vector of norm {significant(writes[s])} to one of "
         f"{significant(sizes[s])}:<br>cosine {fixed(stream.cosines[s, position], 2)}, it turns the stream by "
         f"{fixed(stream.turns[s, position], 0)}°"
         for s in range(count)

@@ -171,8 +171,8 @@ def marks_say(run: Run) -> str:
     else:
         rows_note = f", over {rows:,} of {all_rows:,} rows"
     return (
-        f"{hatched}Tinted: the pattern moved, the stronger the more{rows_note}; block {block} head {head} "
-        f"the most, {weight(largest)}."
+        f"{hatched}Tinted: the pattern moved, a stronger tint for more{rows_note}; block {block}, "
+        f"head {head} moved most ({weight(largest)})."
     )
 
 

@@ -205,9 +205,9 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
     prose(f"{text}{line}, or sentences with two names.")
     if pairs:
         st.caption(
-            "Both texts of a pair must have as many tokens. Pairs need not be of one length: a head is "
-            "patched at all positions, and what has a position at the last token, where the answer is read. "
-            "Any other position of one text is no place of another, longer one: there is no mean of it."
+            "The two texts of a pair need the same number of tokens; different pairs may differ in length. We "
+            "patch a head at all positions, and anything else at the last token, where the answer is read. Other "
+            "positions cannot be averaged over texts of different lengths."
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         chosen = SET.value == NAMES

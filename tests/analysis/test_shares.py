@@ -1,9 +1,10 @@
 """Shares of a number as bars that begin where the one before ends: nothing is lost, the last is the sum."""
 
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
-from gptviz.analysis.shares import Waterfall, waterfall
+from gptviz.analysis.shares import Waterfall, portion, waterfall
 from gptviz.both import Both
 
 SHARES = st.lists(st.integers(-99, 99), min_size=1, max_size=30).map(
@@ -33,3 +34,23 @@ def test_bars_go_on_where_the_one_before_ends_up_to_the_sum(values):
     assert len(bars.names) == len(bars.base) == len(bars.written) == len(bars.says.now)
     for name, value in zip(bars.names[:12], bars.values.now, strict=False):
         assert name == "sum" or value == values[int(name.removeprefix("part "))]
+
+
+@pytest.mark.parametrize(
+    "part, whole, says",
+    [
+        (7.95, 15.86, "about half"),
+        (-7.95, -15.86, "about half"),
+        (99, 100, "almost all"),
+        (3.0, 3.0, "all"),
+        (41, 100, "41 %"),
+        (1, 3, "about a third"),
+        (5, 100, "5 %"),
+        (2.0, 1.0, None),
+        (-1.0, 3.0, None),
+        (0.0, 3.0, None),
+        (1.0, 0.0, None),
+    ],
+)
+def test_a_portion_is_said_in_words_where_a_term_is_a_part_of_its_sum(part, whole, says):
+    assert portion(part, whole) == says

@@ -348,6 +348,23 @@ def press(place: Any) -> Any:
     return settled(place.page)
 
 
+def model_line(page: Any) -> Any:
+    """The sidebar's one line on the model."""
+    return page.locator(".st-key-model_line").get_by_test_id("stPopoverButton")
+
+
+def behind_the_line(page: Any) -> Any:
+    """What opens behind the line on the model, which is shut so far."""
+    model_line(page).click()
+    return page.get_by_test_id("stPopoverBody")
+
+
+def more_models(page: Any) -> Any:
+    """The window of models, opened."""
+    behind_the_line(page).get_by_role("button", name="More models").click()
+    return page.get_by_role("dialog")
+
+
 def typed(field: Any, text: str) -> Any:
     """Type over what stands in a field, and Enter; gives the page, at rest."""
     field.fill(text)

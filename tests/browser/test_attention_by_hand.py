@@ -28,7 +28,7 @@ def test_a_number_is_typed_and_everything_after_it_moves(open_page):
     assert said == "Hello · shiny = 0.34 × 0.53 + 0.22 × 0.34 + 0.54 × 0 = 0.2550"
     went(page, "again")
     cell(page, "scores0", 1, 1).filter(has_text="0.3965").wait_for()
-    press(page.get_by_role("button", name="As printed"))
+    press(page.get_by_role("button", name="Reset"))
     cell(page, "context0", 1, 2).filter(has_text="0.8610").wait_for()
 
 

@@ -5,7 +5,7 @@ import re
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.conftest import press, settled, went
+from tests.browser.conftest import more_models, press, settled, went
 
 
 def overheard(page):
@@ -54,7 +54,7 @@ def test_a_class_answers_together(open_page):
     by_code.get_by_role("button", name="Join").click()
     pupils = (by_link, by_code)
     for pupil in pupils:
-        pupil.get_by_text("Your teacher begins in a moment").wait_for()
+        pupil.get_by_text("When your teacher starts").wait_for()
     teacher.get_by_text("2 pupils have joined").wait_for()
     teacher.get_by_role("button", name="Begin with step 1").click()
     for pupil, word in zip(pupils, ("mill", "umbrella"), strict=True):
@@ -70,7 +70,9 @@ def test_a_class_answers_together(open_page):
     lines, asked, runs = overheard(by_link)
     by_link.reload()
     by_link.get_by_text("You said mill").wait_for()
-    teacher.get_by_text("Truth told").click()  # what is shown when: tests/pages/test_class.py
+    teacher.get_by_text(
+        "Reveal the answer"
+    ).click()  # what is shown when: tests/pages/test_class.py
     for pupil in pupils:
         pupil.get_by_test_id("candidate").first.wait_for()
     truth = settled(by_link).get_by_text("This model:").bounding_box()
@@ -135,7 +137,7 @@ def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page,
     )
     tab.locator(".st-key-class_file input[type=file]").set_input_files(tmp_path / "mine.md")
     tab.get_by_test_id("stFileChip").wait_for()
-    press(tab.get_by_role("button", name="More models"))  # which lets go of models that were sent
+    settled(more_models(tab).page)  # which lets go of models that were sent
     tab.keyboard.press("Escape")
     tab.get_by_role("dialog").wait_for(state="detached")
     press(tab.get_by_role("button", name="Begin a class"))

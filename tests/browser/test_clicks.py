@@ -66,7 +66,7 @@ CLICKS = {
     ),
     "feed_forward": (
         {"text": TEXT, "token": 3, "block": 2},
-        (("gelu_dots", 2, 5), r"unit (?P<ff_unit>\d+): .*it writes a row of size", {}),
+        (("gelu_dots", 2, 5), r"unit (?P<ff_unit>\d+): .*it contributes a vector of norm", {}),
         (
             ("unit_over_text", 0, 5),
             r"unit (?P<ff_unit>\d+) at `·and` \(position (?P<token>5)\)",
@@ -77,7 +77,7 @@ CLICKS = {
         {"text": STORY, "written": 4, "temperature": 0, "ask": "looked", "block": 5, "head": 0},
         (chip(2, ".st-key-generate_looked"), "", {"looked": "2"}),
         (("generate_heads", (1, 35)), "block (?P<block>4), head (?P<head>3) at", {"looked": "2"}),
-        (".st-key-ask button >> text=Surgery on the cache", "", {"ask": "surgery"}),
+        (".st-key-ask button >> text=Edit the cache", "", {"ask": "surgery"}),
         (chip(10, ".st-key-generate_cached"), "", {"surgery_at": "10"}),
     ),
     "heads": (

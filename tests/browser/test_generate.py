@@ -99,5 +99,5 @@ def test_a_branch_is_another_way_and_a_link_has_both(open_page, mini):
     guest.get_by_test_id("writing-above").click()
     guest.locator(f"[data-testid=writing][{below}]").wait_for()
     assert text.get_attribute(above) is None
-    press(page.get_by_role("button", name="Put it into the prompt"))
+    press(page.get_by_role("button", name="Use this as the text"))
     assert prompt(page) == mini.decode([*mini.encode(TEXT), *trunk]) and written(page) == []

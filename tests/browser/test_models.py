@@ -8,7 +8,17 @@ import torch
 
 import gptviz
 from gptviz.ui.shell.navigation import PAGES
-from tests.browser.conftest import address, press, settled, start_server, stop_server, type_prompt
+from tests.browser.conftest import (
+    address,
+    behind_the_line,
+    model_line,
+    more_models,
+    press,
+    settled,
+    start_server,
+    stop_server,
+    type_prompt,
+)
 from tests.browser.test_shell import chips, selected, title
 from tests.conftest import WITHOUT_TEXT
 from tests.models.checkpoints import makers
@@ -46,7 +56,10 @@ def fresh(browser, hub, home):
 
 
 def facts(page):
-    return page.get_by_test_id("stSidebar").inner_text()
+    """What the sidebar says of the model, of which all but a line is shut."""
+    said = behind_the_line(page).inner_text()
+    page.keyboard.press("Escape")
+    return said
 
 
 def bring(page, *files):
@@ -70,7 +83,7 @@ def test_deep_links_to_a_fresh_server_and_the_first_click_counts(fresh, open_pag
     """A page about a text first, one about none, the root last: it would mend a routing that is broken
     without it. Every other page's own tests open it by its link, on a server that knows the way."""
     page = open_page("tokens", base=fresh, text=TEXT, token=1)
-    page.get_by_role("button", name="More models").click()
+    more_models(page)
     page.get_by_role("dialog").get_by_role("tab", name="Your own file").wait_for()
     for name in ("tokens", "training", "attention", "overview"):
         if name != "tokens":  # a new visit each, by a browser that has the files already
@@ -97,8 +110,9 @@ def test_a_download_is_stopped_resumed_and_used(fresh, hub, truth, open_page):
     assert "you see mini" in facts(page)
     hub.slow_seconds = 0.0
     page.get_by_role("button", name="Go on with the download").click()
-    page.get_by_text("2 blocks × 3 heads, 48 wide").wait_for()
+    model_line(page).get_by_text("someone/tiny").wait_for()
     settled(page)
+    assert "2 blocks × 3 heads, 48 wide" in facts(page)
     ranges = [span for _, path, span in hub.requests if span and path.endswith("model.safetensors")]
     assert ranges, "the second download began anew"
     ids = gptviz.load("gpt2-untrained").encode(TEXT)
@@ -120,10 +134,10 @@ def test_uploads_belong_to_their_browser_are_told_apart_and_leave_the_uploader_e
 
     def load(*names):
         if not window.count():
-            page.get_by_role("button", name="More models").click()
+            more_models(page)
         bring(page, *(tmp_path / name for name in names))
 
-    page.get_by_role("button", name="More models").click()
+    more_models(page)
     window.locator("input[type=file]").set_input_files(tmp_path / "noise.pth")
     window.get_by_test_id("stFileChip").wait_for()
     page.keyboard.press("Escape")  # it is wanted no more
@@ -133,16 +147,17 @@ def test_uploads_belong_to_their_browser_are_told_apart_and_leave_the_uploader_e
     assert window.get_by_test_id("stFileChip").count() == 0
     for _ in range(2):
         load("ckpt.pt", "meta.pkl")
-        page.get_by_text("2 blocks × 4 heads, 16 wide").wait_for()
         window.wait_for(state="detached")
+        model_line(page).get_by_text("ckpt").wait_for()
         settled(page)
     page.reload()  # another session of the same browser
-    page.get_by_text("2 blocks × 4 heads, 16 wide").wait_for()
+    model_line(page).get_by_text("ckpt").wait_for()
     settled(page)
+    assert "2 blocks × 4 heads, 16 wide" in facts(page)
     assert shown_probability(page) == pytest.approx(expected, abs=0.0006)
     other = open_page("next_token", base=fresh, **address(page))
     assert "only the browser that brought it" in other.get_by_test_id("stAlert").inner_text()
-    page.get_by_role("button", name="More models").click()
+    more_models(page)
     window.get_by_role("button", name="Remove").first.wait_for()
     assert window.get_by_role("button", name="Remove").count() == 2
     window.get_by_role("button", name="Remove").first.click()
@@ -159,7 +174,7 @@ def test_uploads_belong_to_their_browser_are_told_apart_and_leave_the_uploader_e
 def test_a_file_made_to_stop_a_server_stops_nobody(fresh, home, open_page, tmp_path):
     mine, theirs = (open_page("tokens", base=fresh, text="a b") for _ in range(2))
     HOSTILE["a dict's key"](tmp_path)  # it is read for ever; test_apart.py reads them all
-    mine.get_by_role("button", name="More models").click()
+    more_models(mine)
     bring(mine, *sorted(tmp_path.iterdir()))
     mine.get_by_role("dialog").wait_for(state="detached")
     type_prompt(theirs, "a a a b")  # while it is read
@@ -172,7 +187,7 @@ def test_a_file_made_to_stop_a_server_stops_nobody(fresh, home, open_page, tmp_p
 
 def test_a_click_in_the_table_takes_the_model(fresh, open_page):
     page = open_page(base=fresh, text=TEXT)
-    page.get_by_role("button", name="More models").click()
+    more_models(page)
     grid = page.get_by_role("dialog").get_by_test_id("stDataFrame")
     settled(page)
     # the grid draws itself on a canvas; what it has drawn stands in a table for those who cannot see it
@@ -180,7 +195,8 @@ def test_a_click_in_the_table_takes_the_model(fresh, open_page):
     box = grid.bounding_box()
     # the header, mini, mini-untrained, gpt2-untrained
     page.mouse.click(box["x"] + 60, box["y"] + 35 * 3.5)
-    page.get_by_text("12 blocks × 12 heads, 768 wide").wait_for()
+    model_line(page).get_by_text("gpt2-untrained").wait_for()
     settled(page)
+    assert "12 blocks × 12 heads, 768 wide" in facts(page)
     assert page.get_by_role("dialog").count() == 0
     assert "mini cut this text into" in page.get_by_text("What changed").inner_text()

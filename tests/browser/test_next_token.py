@@ -74,7 +74,7 @@ def test_what_is_sampled_is_there_after_a_reload_and_can_be_taken_back(open_page
     settled(page)
     seed = page.get_by_role("spinbutton", name="Seed")
     for expected in ("1", "2"):
-        page.get_by_role("button", name="Sample one").click()
+        page.get_by_role("button", name="Draw one token").click()
         page.wait_for_url(f"**seed={expected}*")
         settled(page)
         texts.append(prompt(page))

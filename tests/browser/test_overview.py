@@ -159,7 +159,7 @@ def test_on_a_phone_without_movement_and_with_it(open_page):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.locator(by("place-crumb", at="block.4")).click()
     arrived(page, "block.4")
-    assert "unchanged" in page.get_by_test_id("place-says").inner_text()
+    assert "→" in page.get_by_test_id("place-says").inner_text()
     # with movement it begins in the click itself, inwards and outwards: no answer can have come
     page.emulate_media(reduced_motion="no-preference")
     moving = "door.getRootNode().querySelector('.layer.now').getAnimations().length"

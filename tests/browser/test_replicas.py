@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.browser.conftest import ROOT, free_port, settled, stop_server, type_prompt
+from tests.browser.conftest import ROOT, free_port, more_models, settled, stop_server, type_prompt
 from tests.waiting import until
 
 ACTIVE = re.compile(r"^active_sessions (\d+)", re.M)
@@ -77,7 +77,7 @@ def test_a_visitor_whose_replica_dies_comes_up_at_the_other_as_it_was(
     router, servers, kill = replicas
     page = open_page("attention", base=router, text="The old house", token=2)
     (home,) = (number for number, server in enumerate(servers) if visitors(server))
-    page.get_by_role("button", name="More models").click()
+    more_models(page)
     (tmp_path / "mine.pth").write_bytes(bytes(1000))
     page.get_by_role("dialog").locator("input[type=file]").set_input_files(tmp_path / "mine.pth")
     page.get_by_text("mine.pth").first.wait_for()  # it came to the replica that has the session

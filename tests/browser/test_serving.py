@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 import streamlit
 
-from tests.browser.conftest import ROOT, new_page, start_server, stop_server
+from tests.browser.conftest import ROOT, more_models, new_page, start_server, stop_server
 from tests.waiting import until
 
 COUNT = """() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
@@ -93,7 +93,7 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(
             found = held.search(urllib.request.urlopen(f"{url}/_stcore/metrics").read().decode())
             return int(found[1]) if found else 0
 
-        page.get_by_role("button", name="More models").click()
+        more_models(page)
         files = page.get_by_role("dialog").locator("input[type=file]")
         for name in ("first.pth", "second.pth"):
             (tmp_path / name).write_bytes(bytes(SIZE))
@@ -205,7 +205,7 @@ def test_below_a_folder_each_file_comes_at_the_first_request_and_a_class_is_join
     # it names the machine for others
     pupil.goto(urlsplit(link)._replace(netloc=here.netloc).geturl())
     pupil.get_by_role("button", name="Join").click()
-    pupil.get_by_text("Your teacher begins in a moment").wait_for()
+    pupil.get_by_text("When your teacher starts").wait_for()
     assert urlsplit(own).path == urlsplit(link).path == f"{here.path}/class"
     assert not watch.faults and not other.faults
     for page in (teacher, pupil):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gptviz.ui.shell.navigation import PAGES, UNLISTED
+from gptviz.ui.shell.navigation import PAGES, SECTIONS
 from tests.browser.conftest import ROOT, address, press, settled, stop_server, type_prompt, went
 
 FIVE = "one two three one two"
@@ -67,26 +67,44 @@ def test_a_selected_token_follows_everywhere(open_page):
     assert selected(page) == 1 and prompt(page) == FIVE
 
 
+def headings(page):
+    """Whether each folded heading of the sidebar is open."""
+    every = "[data-testid=stSidebar] details"
+    return page.locator(every).evaluate_all("(all) => all.map((one) => one.open)")
+
+
+def unfold(page, heading):
+    page.get_by_test_id("stSidebar").get_by_text(heading, exact=True).click()
+
+
 def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_page):
     page = open_page("overview", viewport=(1280, 800), text=FIVE)
     links = page.get_by_test_id("stSidebarUserContent").get_by_role("link")
     marked = page.locator(".st-key-gv_here_pages")
+    doors = next(iter(SECTIONS.values()))
+    assert links.count() == len(doors) == 8 and headings(page) == [False] * 3
+    assert marked.inner_text().split()[-1] == "Guess"
+    for number, heading in enumerate((*SECTIONS,)[1:]):
+        unfold(page, heading)
+        assert headings(page) == [True] * (number + 1) + [False] * (2 - number)
+    # by the keyboard as well: from a heading to its first page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText").split("\n")[-1] == "Why this token?"
     box = links.last.bounding_box()
-    assert links.count() == len(PAGES) - len(UNLISTED) and box["y"] + box["height"] <= 800
-    assert marked.inner_text().split()[-1] == "Overview"
-    page.set_viewport_size({"width": 1280, "height": 500})
+    assert links.count() == sum(map(len, SECTIONS.values())) and box["y"] + box["height"] <= 800
+    page.set_viewport_size({"width": 1280, "height": 400})
     scrolled = "document.querySelector('[data-testid=stSidebarContent]').scrollTop"
-    links.filter(has_text="Patching").scroll_into_view_if_needed()
-    before = page.evaluate(scrolled)
+    page.evaluate(f"{scrolled} = 150")
     # a page that is never short keeps its place: what is turned to begins at its top all the same
     page.add_style_tag(content="[data-testid=stMainBlockContainer] { min-height: 2000px; }")
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 300")
-    press(links.filter(has_text="Patching"))
-    assert title(page) == "Patching" and marked.inner_text().split()[-1] == "Patching"
-    assert before > 100 and page.evaluate(scrolled) == before
+    press(links.filter(has_text="Logit lens"))
+    assert title(page) == "Logit lens" and marked.inner_text().split("\n")[-1] == "Logit lens"
+    assert headings(page) == [True] * 3  # what a person has opened stays open
+    assert page.evaluate(scrolled) == 150
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
     press(page.locator(".st-key-gv_next a"))
-    assert title(page) == PAGES[PAGES["patching"].next].title and prompt(page) == FIVE
+    assert title(page) == PAGES[PAGES["logit_lens"].next].title and prompt(page) == FIVE
 
 
 def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
@@ -126,6 +144,7 @@ def test_on_a_projector_the_picture_stands_in_the_first_screen(open_page, name, 
 def test_on_a_phone_the_list_of_pages_shuts_and_what_can_be_set_stands_below_the_picture(open_page):
     page = open_page("tokens", viewport=(390, 844), text=FIVE)
     page.get_by_test_id("stExpandSidebarButton").click()
+    unfold(page, "Explain")
     press(page.get_by_test_id("stSidebar").get_by_role("link", name="Logit lens"))
     page.get_by_test_id("stExpandSidebarButton").wait_for()
     for width, below in ((390, True), (1280, False)):
@@ -149,6 +168,7 @@ def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):
         assert address(page) == {"text": FIVE, "token": "1"}
         page.reload()
     settled(page)
+    unfold(page, "With the book, by chapter")
     for name in ("Tokens", "Loss"):
         box.fill(f"typed for {name}")
         press(

@@ -63,5 +63,5 @@ def test_a_head_that_looks_at_nothing_does_so_over_no_tokens():
     role = HeadRole(0, 0, "nothing", {"first": 0.0}, {}, None, 1.0)
     assert (
         head_grid.words_of(role, 0.0, 2.0)["says"]
-        == "nothing. It writes 0.0 (the bar; the longest is 2.0)."
+        == "nothing. Bar: how much it adds to a token, a norm of 0.0 on average (the largest: 2.0)."
     )

@@ -43,7 +43,7 @@ def mini_sum(mini):
 def test_it_opens_with_the_chosen_models_own_sum(run_page, mini, mini_sum):
     at = run_page("anatomy")
     assert total(at) == mini_sum
-    assert "mini as it is" in prose(at)
+    assert "this is mini" in prose(at)
     assert sum_rows(at)["the whole model"][-1] == f"{mini_sum:,}"
     assert at.number_input(key="anatomy_emb_dim").value == mini.config.emb_dim
     assert at.button(key="anatomy_back").disabled
@@ -59,14 +59,14 @@ def test_the_picture_is_of_the_models_own_tensors(run_page, mini):
 
 def test_the_form_moves_the_sum(run_page, mini_sum):
     at = form(run_page("anatomy"), n_heads=32)
-    assert total(at) == mini_sum and "as many as mini" in prose(at)
+    assert total(at) == mini_sum and "the same number as mini" in prose(at)
     at = form(at, n_heads=8, emb_dim=512, n_layers=12, tie_embeddings=False)
     expected = sum(
         p.numel()
         for p in GPTModel(GPTConfig(8192, 256, 512, 8, 12, tie_embeddings=False)).parameters()
     )
     assert total(at) == expected
-    assert f"**+{expected - mini_sum:,}** against mini" in prose(at)
+    assert f"**+{expected - mini_sum:,}** compared with mini" in prose(at)
     rows = sum_rows(at)
     assert rows["the whole model"][-2:] == [f"{expected:,}", f"+{expected - mini_sum:,}"]
     assert rows["out_head"][-2:] == [f"{8192 * 512:,}", f"+{8192 * 512:,}"]
@@ -75,7 +75,7 @@ def test_the_form_moves_the_sum(run_page, mini_sum):
     )
     # the model's own config is the model
     at = form(at, emb_dim=256, n_layers=6, tie_embeddings=True)
-    assert "mini as it is" in prose(at) and at.session_state["cfg_n_layers"] is None
+    assert "this is mini" in prose(at) and at.session_state["cfg_n_layers"] is None
 
 
 def test_the_presets_and_the_seeds_numbers_by_hand(run_page):
@@ -103,7 +103,7 @@ def test_a_link_opens_the_form_as_it_was_and_a_button_leads_back(run_page, mini_
     assert frame["tensor"].tolist() == tensor_table(config)["tensor"].tolist()
     assert frame["parameters"].sum() == total(at)
     at.button(key="anatomy_back").click().run()
-    assert total(at) == mini_sum and "mini as it is" in prose(at)
+    assert total(at) == mini_sum and "this is mini" in prose(at)
     assert at.number_input(key="anatomy_vocab_size").value == 8192
     assert at.query_params["cfg_vocab_size"] == ""
 
@@ -113,7 +113,7 @@ def test_an_impossible_config_is_a_sentence_and_stays_typed(run_page, mini_sum):
     (error,) = at.error
     assert error.value == (
         "emb_dim 250 cannot be divided among 8 heads: each must get the same whole number of dimensions. "
-        "5 or 10 heads would do, or emb_dim 248 or 256. Until then the page shows emb_dim 256 with 8 heads "
+        "5 or 10 heads would do, or emb_dim 248 or 256. Until you change it, the page shows emb_dim 256 with 8 heads "
         "and 6 blocks."
     )
     assert at.number_input(key="anatomy_emb_dim").value == 250

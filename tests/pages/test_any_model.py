@@ -118,8 +118,8 @@ def test_of_few_dimensions_there_are_fewer_pairs_to_turn(run_page, monkeypatch, 
     use(random_lm(emb_dim=width, n_heads=1 + (width == 4)), pairs, monkeypatch)
     at = run_page("positions", text=TEXT)
     said = prose(at)
-    assert f"In {pairs} of a head" in said and f"over the head's {pairs}:" in said
-    assert ("it stays, too" in said) == ("Turned as in RoPE" in said) == (width == 4)
+    assert f" {pairs} of a head" in said and f"over the head's {pairs}:" in said
+    assert ("not even the distance" in said) == ("With RoPE" in said) == (width == 4)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -193,7 +193,7 @@ def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) ->
             "attention", text=TEXT, block=block, head=head, edits="z.4.3=zero,attn.4.3=first"
         )
         moved = (block, head) == (4, 3)
-        assert words in prose(at) and ("moved by" in prose(at)) == moved
+        assert words in prose(at) and ("now goes elsewhere" in prose(at)) == moved
         assert ("shown" in [group.key for group in at.get("button_group")]) == moved
         assert ("the steps before do not lead there" in prose(at)) == moved
 
@@ -241,7 +241,7 @@ def test_rows_that_a_change_scales_are_not_said_to_sum_to_1(run_page, mini, edit
             "its rows no longer sum to 1, and shares need not come to 100 %" in said
         ) == scaled, page
     said = prose(run_page("attention", **query))
-    assert ("goes elsewhere" not in said) == scaled == ("a row sums to 0" not in said)
+    assert ("goes elsewhere" not in said) == scaled == ("each row sums to 0" not in said)
     assert "gives nothing else" not in said  # nothing is hidden
     said = prose(run_page("compare", **query))
     assert ("of its attention stands elsewhere" not in said) == scaled

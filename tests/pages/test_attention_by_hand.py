@@ -68,7 +68,7 @@ def test_every_number_that_is_said_to_be_printed(run_page, example, way, drawing
     if example == "hello":  # softmax in two steps, on slides
         shown = table(at, "softmax")
         assert [row[2] for row in shown[:-1]] == [four(weight) for weight in SLIDE_WEIGHTS]
-        said = paragraph(at, "slides")
+        said = paragraph(at, "Rounding: the slides")
         # what is another, is said
         for row, exponential in zip(shown, SLIDE_EXPONENTIALS, strict=False):
             assert (
@@ -106,8 +106,11 @@ def test_steps_show_one_more_each(run_page):
     seen = []
     for _ in range(6):
         seen.append(sum(not sheet["later"] for sheet in sheets(at).values()))
-        said = next(m.value for m in at.markdown if "So far" in m.value or "mixes" in m.value)
-        assert ("mixes" in said) == (len(seen) == 6)  # nothing is given away before its step
+        begins = "You see the steps", "The new vector"
+        said = next(m.value for m in at.markdown if m.value.startswith(begins))
+        assert ("Mixed like that" in said) == (
+            len(seen) == 6
+        )  # nothing is given away before its step
         if len(seen) == 5:
             assert texts(at, "weights0")[1][:2] == ["0.4833", "0.5167"]
         if len(seen) < 6:
@@ -121,7 +124,7 @@ def test_averages_three_times_as_the_notebook_prints_them(run_page):
     at = run_page("attention_by_hand", hand_averages="notebook")
     results = [texts(at, name, "averages") for name in ("loop", "by_matrix", "by_softmax")]
     assert results[0] == results[1] == results[2]
-    said = paragraph(at, "The notebook has more digits")
+    said = paragraph(at, "The notebook prints the same")
     for row, expected in zip(results[0], as_printed(NOTEBOOK_AVERAGES), strict=True):
         for cell, printed in zip(row, expected, strict=True):  # what is another, is said
             assert cell == printed or f"{printed} where this is {cell}" in said
@@ -236,10 +239,7 @@ def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini
             means.append(expected.mean().item())
     said = paragraph(at, "A query's largest weight")
     now_raw, now, was_raw, was = (significant(mean, 2) for mean in means)
-    assert (
-        f"is {now} (unchanged {was})" in said
-        and f"would be {now_raw} (unchanged {was_raw})" in said
-    )
+    assert f"is {was} → {now}" in said and f"would be {was_raw} → {now_raw}" in said
     assert "The weights of head 2 are replaced" in prose(at)
     table = in_numbers(at, "scaling_heads")
     assert np.allclose(table["largest_scaled"], bars["divided"]["changed"])

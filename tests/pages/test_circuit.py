@@ -87,7 +87,7 @@ def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch
     # each with its own Stop
     both = run_page("circuit", text=TEXT + " one", others="zero", search="both")
     assert [line["name"] for line in charts(both)[1]["data"][1:3]] == [
-        "taken away one by one", "added one by one",
+        "removed one by one", "added one by one",
     ]  # fmt: skip
     at.button(key="circuit_none").click().run()
     assert here(at)[0] == 0 and at.query_params["circuit"] == "none"
@@ -157,15 +157,11 @@ def test_what_is_allowed_is_a_share_of_the_whole_models_way(run_page, mini, forw
     whole = float(mini.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[token])
     tenth = abs(whole - by_edits(mini, TEXT, (), token, feed_forwards=forwards == "on")) / 10
     said = paragraph(at, "a tenth of the way")
-    assert f"{significant(tenth)} is allowed, a tenth of the way from no head to {who}." in said
+    assert f"an error of {significant(tenth)}, a tenth of the way from no head to {who};" in said
     some = {"on": "all heads change", "off": "all heads and feed-forwards change"}[forwards]
     assert any(some in one.value for one in at.caption)
 
 
 def test_where_no_head_matters_nobody_is_asked_for_fewer(run_page):
     said = words(run_page("circuit", text=TEXT, edits="final=zero"))
-    assert (
-        "there is nothing to keep" in said
-        and "Who needs fewer?" not in said
-        and "How few" not in said
-    )
+    assert "there is nothing to keep" in said and "with fewer" not in said and "How few" not in said

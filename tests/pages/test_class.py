@@ -311,7 +311,7 @@ def test_a_teacher_takes_a_pupil_out():
     names = classroom.classes().names(room(secret))
     at = page_of("class", secret, {"class_out": True})
     at.selectbox(key="class_removed").set_value(names[0])
-    press(at, "Take out of the class")
+    press(at, "Remove from the class")
     assert classroom.classes().names(room(secret)) == names[1:]
     pupil = page_of("tokens", rude, {"class_member": "somebody"}, text="a b")
     assert "your teacher has taken you out" in pupil.warning[0].value

@@ -107,12 +107,12 @@ def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini)
     chosen = [at.number_input(key=key).value for key in ("vs_block", "vs_head", "block", "head")]
     assert chosen == [2, 1, 3, 0]
     said = plain(at)
-    assert "**mini (changed)** expects" in said and "**mini** " not in said
+    assert "**mini (changed)** predicts" in said and "**mini** " not in said
     assert "KL(mini (changed) ‖ mini-untrained)" in said
     assert "· mini (changed)" in said  # over its matrix
     assert "mini (changed)" in str(charts(at)[0]["layout"]["annotations"])
     at = run_page("compare", vs="model")
-    assert "(changed)" not in prose(at) and "**mini** expects" in prose(at)
+    assert "(changed)" not in prose(at) and "**mini** predicts" in prose(at)
 
 
 def test_a_small_change_is_not_told_as_none_and_its_tokens_as_elsewhere(run_page, mini):
@@ -152,9 +152,9 @@ def test_heads_are_ranked_by_how_much_they_differ(run_page):
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "which"), [("a b c", "a b", "last"), ("a x y c", "a c", "next")]
+    ("left", "right", "which"), [("a b c", "a b", "previous"), ("a x y c", "a c", "next")]
 )
 def test_a_token_without_a_partner_is_compared_at_the_nearest_place(run_page, left, right, which):
-    token = left.split().index("c" if which == "last" else "x")
+    token = left.split().index("c" if which == "previous" else "x")
     said = prose(run_page("compare", text=left, vs="text", vs_text=right, token=token))
-    assert f"compared is the {which} place that both have read" in said
+    assert f"so this is the {which} pair" in said

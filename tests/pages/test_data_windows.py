@@ -65,7 +65,7 @@ def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini)
     for row, old, new in zip(table(at, "examples"), *found, strict=True):
         told = [float(nats) for nats in re.findall(r"[\d.]+", row[4])]  # "6.13 (unchanged 5.2)"
         assert told == pytest.approx([-np.log(new), -np.log(old)][: len(told)], rel=6e-3)
-    assert any("about a place of your text" in caption.value for caption in at.caption)
+    assert any("tied to a place of your text" in caption.value for caption in at.caption)
     frame = in_numbers(at, "examples")
     assert np.allclose(frame["unchanged probability"], found[0], rtol=1e-4)
     assert np.allclose(frame["probability"], found[1], rtol=1e-4)

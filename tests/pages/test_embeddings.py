@@ -54,7 +54,7 @@ def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
     )
     alts = [one.proto.alt for one in at.get("plotly_chart")]
     assert "block 0 is given 0.0000 instead" in alts[0] and " = 0.0000" not in alts[0]
-    assert not any("= what block 0 is given" in str(chart) for chart in charts(at))
+    assert not any("= input of block 0" in str(chart) for chart in charts(at))
     lengths = in_numbers(at, "embedding_lengths")
     assert (
         np.allclose(lengths["unchanged sum_norm"], own.norm(dim=1)) and lengths["sum_norm"][2] == 0
@@ -67,7 +67,7 @@ def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
 def test_the_same_token_has_the_same_row_where_it_has(run_page, mini, edits):
     t = mini.trace(TEXT, edits=[edits])
     same, alike = (t[site][1].equal(t[site][7]) for site in ("tok_emb", "pos_emb"))
-    said = "the same token has the same token row, and another position's row" in prose(
+    said = "the same token has the same token vector, but another position vector" in prose(
         run_page("embeddings", text=TEXT, token=1, edits=edits)
     )
     assert said == (same and not alike) == edits.startswith("embed")
@@ -75,10 +75,10 @@ def test_the_same_token_has_the_same_row_where_it_has(run_page, mini, edits):
 
 def test_a_row_of_zeros_has_no_direction(run_page):
     said = prose(run_page("embeddings", text="one two", edits="pos_emb=zero"))
-    assert "the position's 0, their sum" in said and "between the" not in said
+    assert "0 for the position, " in said and "between token and position" not in said
 
 
 def test_tokens_that_training_never_showed_are_not_told_as_alike_by_their_places(run_page):
     # no book has one: its row and a Russian letter's are one
     said = prose(run_page("embeddings", text="\t"))
-    assert "with a cosine of 1.000" in said and "those that hardly ever stand in any" in said
+    assert "cosine 1.000" in said and "tokens that hardly ever appear at all" in said

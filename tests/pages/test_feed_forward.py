@@ -37,8 +37,8 @@ def test_the_dots_and_the_largest_are_the_units_of_both_runs(run_page, mini, tra
     writes = [number(size) for size in dots["text"]]
     assert np.allclose(writes, now.writes[order], rtol=6e-3, atol=1e-5)
     fired = [int((units.before > 0).sum()) for units in (now, was)]
-    said = f"{fired[0]} (unchanged {fired[1]})" if edits else f"{fired[0]}"
-    assert f"**{said} of them fire" in prose(at)
+    said = f"{fired[1]} → {fired[0]}" if edits else f"{fired[0]}"
+    assert f"**{said} of 1,024 units fire" in prose(at)
     rows = table(at, "largest units")
     if not edits:
         assert [int(row[0]) for row in rows] == now.largest(10)
@@ -55,7 +55,7 @@ def test_the_dots_and_the_largest_are_the_units_of_both_runs(run_page, mini, tra
             (was.before[7], was.after[7]), abs=1e-5
         )
         moved = int(((was.before > 0) != (now.before > 0)).sum())
-        assert f"{moved} fire in only one of the two" in prose(at)
+        assert f"{moved} fire in only one of the two models" in prose(at)
         assert np.allclose(frame["unchanged after"], was.after, atol=1e-5)
 
 

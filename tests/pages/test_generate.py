@@ -150,7 +150,7 @@ def test_a_setting_rewrites_the_text_and_what_was_written_goes_into_the_prompt(r
     assert ids_of(at) == [step.id for step in mini.generate(TEXT, 5, temperature=0.5, seed=1)]
     at.slider(key="temperature").set_value(0.0).run()
     said = paragraph(at, "**What to look for.")
-    assert "random number falls" not in said and "Seed" not in said
+    assert "random number lands" not in said and "Seed" not in said
     longer = mini.decode([*mini.encode(TEXT), *ids_of(at)])
     click(at, "keep")
     assert at.session_state["text"] == longer and ids_of(at) == []
@@ -198,8 +198,8 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(
     assert show_token(text_of(mini, plain).encode()) in prose(at)
     own = was if temperature else distribution(rows[-1], Sampling())
     given_now = probability_text(float(own.probabilities[new[-1]]))
-    assert f"(unchanged {given_now})" in prose(at)
-    assert f"its rank is {int(was.rank[new[-1]]) + 1:,}" in prose(at)
+    assert f"{given_now} → " in prose(at)
+    assert f"was then {int(was.rank[new[-1]]) + 1:,}." in prose(at)
     whole = sum(float(row.double().log_softmax(0)[i]) for row, i in zip(rows, new, strict=True))
     (row,) = given(at, "branches")["rows"]
     assert row["unchanged_value"] == pytest.approx(whole, abs=1e-3) and row["unchanged"] == fixed(

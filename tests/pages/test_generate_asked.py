@@ -206,7 +206,7 @@ def test_what_is_frozen_can_matter_and_what_stands_before_the_replaced_token_rem
     at = asking("surgery", written=1, surgery="Freeze")
     shown = given(at, "generate_cached")
     assert shown["highlight"] == {str(shown["selected"]): "key"}
-    assert "old one still stood" in words(at)
+    assert "old one were still" in words(at)
     now, before = charts(at)[0]["data"]
     assert np.abs(np.array(before["x"]) - now["x"]).max() > 1e-3
     for position in (0, 4):
@@ -236,7 +236,7 @@ def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
         given = float(rows[place, keys].sum()) if keys else np.nan
         assert looks[place - len(ids) + 1] == pytest.approx(given, abs=1e-5, nan_ok=True)
     said = words(at)
-    assert "goes round and round" in said and "induction head" in said
+    assert "repeats itself, always" in said and "induction head" in said
     link = at.get("link_button")[0].proto
     assert link.label == "Block 5, head 0 on the Attention page" and "block=5&head=0" in link.url
     other = words(asking("loops", text="The cat sat on the mat.", loop_tokens=30))
@@ -271,7 +271,7 @@ def test_loops_of_a_changed_model_are_its_own_beside_the_unchanged_ones(mini):
     assert np.allclose(named["temperature 0"], share_along(ids + new, len(ids), 3))
     assert np.allclose(named["unchanged"], share_along(ids + plain, len(ids), 3))
     now, was = (fixed(given_to(lm, ids + new, 60), 2) for lm in (changed, mini))
-    assert f"instead of {now} (unchanged {was})" in words(at)
+    assert f"instead of {was} → {now}" in words(at)
     silent = {(5, h) for h in (0, 3, 4, 5, 7)}
     heard = [role for row in roles(changed.trace(ids + new, keep=["attn"])) for role in row]
     heard = [role for role in heard if (role.block, role.head) not in silent]
@@ -316,9 +316,9 @@ def test_texts_that_end_early_are_counted_as_long_as_they_are(mini, monkeypatch)
     ids = [step.id for step in mini.generate(text, 5, seed=2)]
     drawn = ids.index(end) + 1 if end in ids else len(ids)
     said = words(at)
-    assert "(2 tokens), the one that the seed draws" in said
+    assert "(2 tokens), the text drawn with the seed" in said
     assert f"({drawn} tokens). ln p sums over tokens" in said
-    assert "Of 2 tokens written" in words(asking("loops", text=text))
+    assert " of 2 tokens complete a piece" in words(asking("loops", text=text))
 
 
 def test_beams_of_a_changed_model_are_its_own(mini):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gptviz.analysis import knock_out
-from gptviz.digits import significant
+from gptviz.digits import percent, significant
+from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.specs import charts, keys, number, prose, words
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -36,7 +37,7 @@ def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_pa
     assert np.allclose(np.abs(bars["x"]), np.abs(lost[order]), atol=2e-5)
     opened = bars["marker"]["line"]["width"].index(3)  # the head that changes it most
     assert opened == found["kind"].iloc[order].tolist().index("head")
-    assert by == "logit" or bars["text"][opened] == significant(column[order[opened]])
+    assert by == "logit" or bars["text"][opened] == percent(column[order[opened]])
     assert len(ghosts) == ("edits" in query) and not keys(at, "knock_out_st")
     opposite = int((np.sign(column - own) != np.sign(found["effect"])).sum())
     assert (f"For {opposite} of the 60 parts" in prose(at)) == (by == "logit" and opposite > 0)
@@ -55,8 +56,8 @@ def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
     at = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=4, head=3, target=MILL)
     plain = knock_out(mini, TEXT, MILL)
     left = significant(plain["probability"][43])  # the same without it, changed or not
-    assert "Without block 4 · head 3 the prediction is the same" in prose(at)
-    assert f"stays {left}." in prose(at)
+    assert "Without head 4·3 the prediction stays the same" in prose(at)
+    assert f"has a probability of {left}." in prose(at)
 
 
 @pytest.mark.parametrize(
@@ -64,15 +65,28 @@ def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
 )
 def test_no_part_is_said_to_change_most_where_none_changes_anything(run_page, query):
     said = prose(run_page("knock_out", **query))  # nothing goes on, or a token is its own mean
-    assert "none of the 60 parts changes it" in said and "No part changes it as much as" not in said
-    assert "the prediction is the same" in said and "number 1 of 60" not in said
+    assert "Muting any single part changes nothing" in said and "Of the single heads" not in said
+    assert "the prediction stays the same" in said and "number 1 of 60" not in said
 
 
 def test_no_head_is_said_to_change_most_where_only_feed_forwards_change_anything(run_page):
     said = words(run_page("knock_out", text=TEXT, edits="attn.*=zero"))
-    assert "no single head changes it: it stays" in said and "of single heads" not in said
+    assert "No single head changes it." in said and "Of the single heads" not in said
     shown = words(run_page("knock_out", text=TEXT, edits="attn.*=zero", block=5, head=2))
-    assert (
-        "Without block 5 · head 2 the prediction is the same" in shown
-        and "of 60 by size" not in shown
-    )
+    assert "Without head 5·2 the prediction stays the same" in shown and "is number" not in shown
+
+
+@pytest.mark.parametrize("edit", ["z.4.3=zero", "z.5.0+3+4+5+7=zero", "mlp_out.2=x0.99"])
+def test_a_part_whose_muting_brings_a_lost_word_back_comes_first(run_page, mini, edit):
+    changed = mini.edited(edit)
+    was = float(mini.trace(DEFAULT_TEXT, keep=[]).logits(-1).double().softmax(0)[MILL])
+    now = float(changed.trace(DEFAULT_TEXT, keep=[]).logits(-1).double().softmax(0)[MILL])
+    table = knock_out(changed, DEFAULT_TEXT, MILL)
+    heads = table[table["kind"] == "head"]
+    best = heads.loc[heads["probability"].idxmax()]
+    said = words(run_page("knock_out", text=DEFAULT_TEXT, edits=edit, target=MILL))
+    story = f"muting head {best['block']}·{best['head']} as well brings `·mill` back to **"
+    rescued = now <= was / 2 and best["probability"] >= 0.9 * was
+    assert (story + percent(best["probability"]) in said) == rescued
+    assert ("brings `·mill` back" in said) == (table["probability"].max() >= 0.9 * was >= 1.8 * now)
+    assert ("With head 4·3 off, muting head 0·6 as well" in said) == (edit == "z.4.3=zero")

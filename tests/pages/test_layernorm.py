@@ -43,6 +43,6 @@ def test_inside_a_norm_both_runs_share_the_bins_and_the_last_step_is_the_modules
 
 def test_a_variance_that_a_change_makes_0_is_seen_where_it_is_made(run_page):
     at = run_page("layernorm", text=TEXT, edits="resid_post.5=zero")
-    assert "What was changed is seen from final on." in prose(at).replace("**", "")
+    assert "The change first shows at final." in prose(at).replace("**", "")
     moved = np.array(charts(at)[1]["data"][0]["z"], float)
     assert moved[-1].all() and not moved[:-1].any()

@@ -31,7 +31,7 @@ def test_what_came_next_is_marked_at_its_real_rank(run_page, mini):
     came = [row for row in drawn["rows"] if row["came"]]
     assert [(row["id"], row["rank"]) for row in came] == [(token.id, rank)]
     assert len(drawn["rows"]) == 11
-    assert drawn["action"] == "Go on with it"
+    assert drawn["action"] == "Continue with it"
     last = given(run_page("next_token", text=TEXT), "candidates")
     assert not any(row["came"] for row in last["rows"])
     assert last["action"] == "Append"
@@ -41,9 +41,9 @@ def test_a_slider_does_not_run_the_model(run_page, passes):
     at = run_page("next_token", text=TEXT)
     passes.clear()
     at.slider(key="temperature").set_value(0.5).run()
-    assert "what is cut" not in prose(at)  # a temperature alone cuts nothing
+    assert "Cut tokens" not in prose(at)  # a temperature alone cuts nothing
     at.number_input(key="top_k").set_value(3).run()
-    assert "what is cut has 0" in prose(at)
+    assert "Cut tokens get 0" in prose(at)
     drawn = given(at, "candidates")
     assert not passes
     assert drawn["heads"]["scaled"] == "÷ 0.5"
@@ -172,4 +172,6 @@ def test_the_bars_are_the_distribution_and_of_a_changed_model_the_unchanged_besi
 
 def test_one_token_that_is_kept_is_one(run_page):
     at = run_page("next_token", top_k=1)
-    assert any("1 token kept" in element.proto.body for element in at.get("html"))
+    assert any(
+        "· 1 of 8,192 tokens can be drawn" in element.proto.body for element in at.get("html")
+    )

@@ -80,7 +80,9 @@ def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini
     coloraxis = charts(at)[0]["layout"]["coloraxis"]
     assert (coloraxis["cmin"], coloraxis["cmax"]) == (-1, 1)
     sentences = prose(at).replace("\n", " ").split(". ")
-    told = [said for said in sentences if "moves the difference by" in said or "moves most" in said]
+    told = [
+        said for said in sentences if "moves the difference by" in said or "matters most" in said
+    ]
     assert len(told) >= 3 and all("logits" in part and "%" not in part for part in told)
     made = attributes(at, "patches_made")
     assert float(made["effect"]) == pytest.approx(grid[2, 1], abs=1e-4)
@@ -97,8 +99,10 @@ def test_the_headline_leaves_out_the_difference_itself(run_page, way):
     at = run_page("patching", text=TEXT, other=OTHER, patch_way=way)
     grid = np.array(charts(at)[0]["data"][0]["z"])
     assert grid[0, 1] == pytest.approx(1 if way == "denoising" else -1, abs=1e-4)  # the map has it
-    said = next(line for line in words(at).splitlines() if line.startswith("After"))
-    places = [(int(b), int(p)) for b, p in re.findall(r"block (\d) at .*?\(position (\d)\)", said)]
+    said = next(line for line in words(at).splitlines() if line.startswith("Patching one vector"))
+    places = [
+        (int(b), int(p)) for b, p in re.findall(r"block (\d) (?:at [^(]*)?\(position (\d)\)", said)
+    ]
     assert [b for b, _ in places] == [1, 5]
     for block, position in places:
         share = abs(grid[block, position])
@@ -174,7 +178,7 @@ def test_a_token_more_is_named_and_can_be_added(run_page, mini):
 def test_where_the_texts_do_not_differ_it_says_so(run_page):
     for other, asked, says in (
         (TEXT, {}, "both texts"),
-        (TEXT, {"target": 5, "against": 9}, "nothing that a patch"),
+        (TEXT, {"target": 5, "against": 9}, "has nothing to bring back"),
         (OTHER, {"target": 5, "against": 5}, "give two tokens"),
     ):
         at = run_page("patching", text=TEXT, other=other, **asked)
@@ -223,4 +227,4 @@ def test_the_text_that_is_made_is_searched_with_the_changes_and_without_the_patc
 def test_no_head_is_said_to_move_most_where_none_moves_anything(run_page):
     text = "The cat sat on the mat. The cat sat on the"
     said = prose(run_page("patching", text=text, token=3, edits="attn.*=zero"))
-    assert "No head's output moves the difference." in said and "moves most" not in said
+    assert "No patched head moves the answer noticeably." in said and "matters most" not in said

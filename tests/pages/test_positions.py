@@ -63,9 +63,9 @@ def test_what_goes_elsewhere_and_what_the_previous_token_gets_are_of_the_same_ro
     rows = range(1, len(own))
     moved = np.mean([np.maximum(own[q] - other[q], 0).sum() for q in rows])
     shares = [np.mean([weights[q, q - 1] for q in rows]) for weights in (other, own)]
-    said = paragraph(at, "goes elsewhere")
-    numbers = re.search(r"\*\*(\d+) %\*\*.*? (\d+) % of it, and had (\d+) %", said)
-    assert [int(n) for n in numbers.groups()] == [round(100 * x) for x in (moved, *shares)]
+    said = paragraph(at, "to other tokens, on average")
+    numbers = re.search(r"\*\*(\d+) %\*\*.*?\*\*(\d+) % → (\d+) %\*\*", said)
+    assert [int(n) for n in numbers.groups()] == [round(100 * x) for x in (moved, *shares[::-1])]
     assert moved >= shares[1] - shares[0] > 0.1
 
 
@@ -74,7 +74,7 @@ def test_the_apps_changes_are_in_both_passes(run_page, mini):
     was, _, now = of_passes(at, mini, [], ["z.4.3=zero"], ["z.4.3=zero", "pos_emb=zero"])
     at.button(key="pos_keep").click().run()
     assert at.query_params["edits"] == "z.4.3=zero,pos_emb=zero"
-    assert "Positions are changed above already" in prose(at)
+    assert "Your changes already touch the positions" in prose(at)
     assert "prediction is the same as without" in prose(at)
     losses = in_numbers(at, "position_losses").loc[5, ["unchanged loss", "loss", "loss, changed"]]
     assert losses.tolist() == pytest.approx([was, now, now], rel=1e-4)
@@ -84,8 +84,8 @@ def test_an_order_that_moves_no_row_says_so(run_page):
     seeds = {bool(shuffled(2, seed)[0]): seed for seed in range(9)}  # whether it moves the two
     for moves, seed in seeds.items():
         said = prose(run_page("positions", text="one two", pos_seed=seed))
-        assert ("every position keeps its own row" in said) == (not moves)
-        assert "With other positions the prediction is the same" not in said
+        assert ("every position keeps its own vector" in said) == (not moves)
+        assert "The prediction is the same" not in said
 
 
 def test_an_untrained_models_rows_are_not_learned_yet(run_page):

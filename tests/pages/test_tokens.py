@@ -43,7 +43,8 @@ def test_the_selected_token_is_explained(run_page):
         piece for piece in show_work(MINI, "The rabbit and the hat") if piece.text == " the"
     ]
     ranks = ", ".join(str(merge.rank) for merge in piece.merges)
-    assert f"{len(piece.merges)} merges, at rank {ranks}." in prose(at)
+    said = f"{len(piece.merges)} merges join its {len(piece.raw)} bytes, at ranks {ranks}."
+    assert said in prose(at)
 
 
 def test_a_character_in_pieces_is_this_prompts_own(run_page):

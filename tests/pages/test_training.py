@@ -130,7 +130,7 @@ def test_what_it_draws_is_what_the_run_measured(queued):
     table, heads, lines = (frame.value for frame in at.dataframe)
     assert table["validation"].tolist() == [m.validation for m in run.measures]
     assert heads["induction"].max() == max(m.best_induction[0] for m in run.measures)
-    assert lines["nats a token"].tolist() == [run.task.ln_v, run.task.bigram, run.task.floor]
+    assert lines["nats per token"].tolist() == [run.task.ln_v, run.task.bigram, run.task.floor]
     assert f"{run.measures[-1].validation:.2f} nats" in prose(at)
 
 
@@ -255,7 +255,7 @@ def test_the_head_that_the_story_names_can_be_tested_and_the_test_is_told(queued
 
     with_scores(run, low, low, born)
     at.run()
-    assert ("block 0, head 1: a score of 0.37" in prose(at)) and not tests()
+    assert (": its score is 0.37" in prose(at)) and not tests()
     at.button(key="training_test").click().run()
     assert len(queue._all) == 2
     origin, fork = queue._all.values()
@@ -278,7 +278,7 @@ def test_the_head_that_the_story_names_can_be_tested_and_the_test_is_told(queued
         assert (
             "block 1, head 0, 0.61 at step 40" in said
             and "same step" in said
-            and "not shown" in said
+            and "nothing shows that the head is needed" in said
         )
     assert not keys(at, "training_test")
     # a head that is off is no induction head, however it looks
@@ -309,7 +309,7 @@ def test_a_killed_worker_and_a_queue_are_sentences(queued):
 def test_a_text_that_will_not_do_and_a_run_that_is_gone_are_sentences(queued):
     queue = queued()
     at = run_page("training", tr_task="own", text="too short", training_run="gone", **QUERY)
-    assert "has gone with its visitor or with its server" in at.info[0].value
+    assert "gone with its visitor or its server" in at.info[0].value
     at.button(key="training_start").click().run()
     assert "9 characters" in at.warning[0].value and not queue._all
 
@@ -342,7 +342,7 @@ def test_every_choice_of_the_form_is_trained(queued):
     )
     assert the_run(queue).config == expected
     said = words(at)
-    assert "There is no attention, and so no induction head." in said
+    assert "Without attention there is no induction head." in said
     assert "This model has ReLU where a GPTModel has GELU." in said
     at.segmented_control(key="tr_activation").set_value("gelu").run()
     at.toggle(key="tr_attention").set_value(True).run()
@@ -359,7 +359,7 @@ def test_the_notebooks_second_and_third_model_train_beside_each_other(queued):
     assert configs == [V3, V2] == [*PRESETS["v3"].runs] and PRESETS["v2"].runs == (V2,)
     said = prose(at)
     assert "A single head between the tables and the linear layer" in said
-    assert "Beside it, dashed, **" in said and "its best induction score" not in said
+    assert "Dashed, for comparison: **" in said and "its best induction score" not in said
     first, second = (training.run.measures[-1].validation for training in queue._all.values())
     assert first < second  # a head knows more than the last character
 

@@ -209,7 +209,7 @@ function thumbnail(own, block, head, longest) {
   const [word] = Object.entries(means).find(([, share]) => share > 0.5) ?? [''];
   const looks = T === 1 ? 'It has only one token to look at.' : `On average it gives ${gv.weight(means.first)} to the first token, `
     + `${gv.weight(means.before)} to the token before and ${gv.weight(means.itself)} to the token itself.`;
-  let says = `${looks} It writes ${gv.fixed(write, 1)} (the bar; the longest is ${gv.fixed(longest, 1)}).`;
+  let says = `${looks} Bar: how much it adds to a token, a norm of ${gv.fixed(write, 1)} on average (the largest: ${gv.fixed(longest, 1)}).`;
   if (!was) return { kind: word || 'mixed', label: word, says, write };
   const apart = (from, q) => {                                          // gptviz.analysis.moved.total_variation
     const gained = Array.from(own.subarray(from, from + q + 1), (weight, i) => weight - was[from + i]), sum = (all) => all.reduce((a, b) => a + b, 0);

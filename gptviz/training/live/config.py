@@ -13,7 +13,7 @@ from gptviz.engine.index import check_below, one_of
 from gptviz.training.recipe import Recipe
 
 TASKS = {
-    "repeats": "random tokens in which a passage repeats: only looking back can foresee them",
+    "repeats": "random tokens in which a passage repeats: only looking back helps to predict them",
     "chapter": "the characters of a chapter of Alice's Adventures in Wonderland",
     "own": "the characters of a text of your own",
 }
@@ -210,12 +210,12 @@ PRESETS = {
     "birth": Preset(
         "An induction head is born",
         (USUAL,),
-        "For a while the loss hardly falls. See what the heads' scores do in the steps in which it drops.",
+        "For a while the loss hardly falls. Watch the heads' scores in the steps in which it drops.",
     ),
     "blocks": Preset(
         "One block against two",
         (LiveConfig(n_layers=1), USUAL),
-        "With one block no head can read what another head wrote. Does an induction head come?",
+        "With one block, no head can use what another head found. Does an induction head appear?",
     ),
     "norm": Preset(
         "Without LayerNorm",
@@ -225,42 +225,42 @@ PRESETS = {
     "shortcut": Preset(
         "Without shortcuts",
         (LiveConfig(shortcut=False), USUAL),
-        "Each block replaces what it was given instead of adding to it.",
+        "Each block replaces its input instead of adding to it.",
     ),
     "positions": Preset(
         "Without positions",
         (LiveConfig(positions=False), USUAL),
-        "No token is told where it stands. What order there is must come from the causal mask.",
+        "No token knows its position. Any sense of order must come from the causal mask.",
     ),
     "rate": Preset(
         "A learning rate too high",
         (LiveConfig(learning_rate=0.1), USUAL),
-        "Steps thirty times as long go over the goal, again and again.",
+        "Steps thirty times longer overshoot the goal, again and again.",
     ),
     "chapter": Preset(
         "A chapter of Alice",
         (LiveConfig(task="chapter"),),
-        "First blanks and the frequent letters, then pieces of words. Compare the bigram's line.",
+        "It learns spaces and frequent letters first, then pieces of words. Compare the bigram's line.",
     ),
     "v2": Preset(
         "No attention: v2",
         (V2,),
-        "Two tables and a linear layer: each character by itself, and its place. Compare the bigram's line.",
+        "Two tables and a linear layer: it sees one character and its position. Compare the bigram's line.",
     ),
     "v3": Preset(
         "One head: v3",
         (V3, V2),
-        "A single head between the tables and the linear layer: now a character can hear of those before it.",
+        "A single head between the tables and the linear layer: now a character can look at those before it.",
     ),
     "relu": Preset(
         "ReLU or GELU",
         (LiveConfig(activation="relu"), USUAL),
-        "ReLU gives 0 for all below 0. Does the induction head come at another time?",
+        "ReLU outputs 0 for every negative number. Does the induction head appear at another time?",
     ),
     "dropout": Preset(
         "With dropout",
         (LiveConfig(task="chapter", dropout=0.2), LiveConfig(task="chapter")),
-        "A fifth of the numbers goes out at each step. Compare the training loss with the validation loss.",
+        "A fifth of the numbers is set to 0 at each step. Compare the training loss with the validation loss.",
     ),
 }
 

@@ -520,7 +520,7 @@ def compare(s: Sheet, other: Trace) -> None:
         s.figure(
             lambda mode: share_grid(apart, _columns(s), None, "elsewhere is", mode, signed=False),
             "compare_heads",
-            "How much of each head's attention stands elsewhere",
+            "How much of each head's attention goes elsewhere",
         )
 
 

@@ -46,7 +46,7 @@ def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
         return
     gpt2s = (entry for entry in catalog() if "gpt2" in entry.name)  # TinyStories have read less
     other = next((entry.name for entry in gpt2s if entry.folder() is not None), None)
-    advice = " GPT-2 has read more: *More models …* in the sidebar."
+    advice = " GPT-2 has read more: *More models …*, behind the model's line on the left."
     if other:
         advice = ""
     key = f"limit_{bool(written)}"

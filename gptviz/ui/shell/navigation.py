@@ -31,15 +31,17 @@ class Door(NamedTuple):
     question: str  # that the page answers
     next: str
     because: str
+    in_list: str = ""  # what the list calls it, where that is not its title
 
 
-# section -> file name -> door; the first page is at "/"
+# section -> file name -> door; the first page is at "/". The doors of the first section are always seen,
+# those of any other one behind its heading
 # fmt: off
 SECTIONS = {
     "Read a text": {
         "overview": Door("Overview", "route",
             "What does a GPT do? It guesses the next word.",
-            "tokens", "a model reads numbers: first of all the text is cut into tokens."),
+            "tokens", "a model reads numbers: first of all the text is cut into tokens.", "Guess"),
         "tokens": Door("Tokens", "content_cut", "How does text become numbers?",
             "embeddings", "a token's id says nothing by itself; the model looks up a row of numbers for it."),
         "embeddings": Door("Embeddings", "grid_on",
@@ -64,14 +66,14 @@ SECTIONS = {
         "attention_by_hand": Door("Attention by hand", "counter_3", "How do a few vectors become attention?",
             "anatomy", "a GPT is this calculation, with larger matrices and many times over."),
         "anatomy": Door("Anatomy", "counter_4", "What is the model made of, and how large is each part?",
-            "loss", "one number says how well all these parameters are set."),
+            "loss", "one number says how good all these parameters are."),
         "loss": Door("Loss", "counter_5", "How wrong was the model, position by position?",
             "baselines", "a loss says little until it stands beside a simpler model's."),
         "baselines": Door("Baselines", "counter_5",
             "How far does one get by counting, and what does a GPT add?",
             "training", "you can watch a small GPT get past them."),
         "training": Door("Train one now", "counter_5", "How does a GPT come to do what it does?",
-            "residual_stream", "what training made can be taken apart, block by block."),
+            "residual_stream", "you can take apart what training made, block by block."),
     },
     "Explain": {
         "residual_stream": Door("Residual stream", "stacked_line_chart",
@@ -79,27 +81,27 @@ SECTIONS = {
             "logit_lens", "after every block the stream can be read as a guess."),
         "logit_lens": Door("Logit lens", "lens_blur", "What would it say if it stopped here?",
             "why", "the lens shows when a guess appears, and not which parts made it."),
+    },
+    "Which part did it?": {
         "why": Door("Why this token?", "contact_support",
             "Which parts of the model spoke for this token, and what had they read?",
             "heads", "a head that speaks for a token has a habit, which can be put to the test."),
-    },
-    "Experiment": {
         "heads": Door("Heads on trial", "gavel", "What is each head for, and does its label hold?",
             "knock_out", "a label does not say whether this prediction needs the head."),
         "knock_out": Door("Knock-out", "power_off", "What becomes of the prediction without each part?",
             "circuit", "one part at a time shows what is missed, and not which few parts are enough."),
-        "patching": Door("Patching", "healing", "Which place carries the answer, and which is needed for it?",
-            "overview", "all of this can be asked again of a text of your own."),
+        "patching": Door("Patching", "healing", "Where in the model is the answer, and which place is needed for it?",
+            "overview", "you can ask all of this again about your own text."),
     },
 }
 # pages that the list does not have: a button or another page leads there
 UNLISTED = {
     "circuit": Door("Circuit", "schema", "Which few heads are enough for this prediction?",
-        "patching", "a circuit names heads, and patching the tokens at which they matter."),
+        "patching", "a circuit names the heads, and patching finds the tokens where they matter."),
     "compare": Door("Compare", "compare", "What differs between two texts, two models, before and after?",
-        "why", "where two runs part, it names the parts of the model that spoke for each token."),
+        "why", "where two runs differ, it shows which parts of the model spoke for each token."),
     "class": Door("Class", "groups", "What do we all predict, and what does the model do?",
-        "overview", "what was asked together can be looked at alone."),
+        "overview", "you can go on exploring alone."),
 }
 # fmt: on
 PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | UNLISTED
@@ -178,26 +180,34 @@ def ensure_navigation() -> None:
 
 
 def draw_links(here: str) -> None:
-    """Draw the pages by section, each as a true link that carries prompt, model and selection with it.
+    """Draw the pages, each as a true link that carries prompt, model and selection with it.
 
-    The one called `here` is marked.
+    The one called `here` is marked. The first section has no heading; any other is folded, unless `here` is in it.
     """
-    query = state.link()
     open_pages = classroom.open_pages() or (*PAGES,)
     here = PAIRED[0] if here in PAIRED else here
-    for section, all_doors in SECTIONS.items():
-        doors = {name: door for name, door in all_doors.items() if name in open_pages}
-        if not doors:
-            continue
-        st.html(f'<p class="gv-section">{section}</p>')
-        for name, door in doors.items():
-            link(
-                name,
-                query,
-                "pages" if name == here else "",
-                icon=f":material/{door.icon}:",
-                width="stretch",
-            )
+    first = next(iter(SECTIONS))
+    with st.container(key="gv_pages", gap=None):
+        for section, all_doors in SECTIONS.items():
+            doors = {name: door for name, door in all_doors.items() if name in open_pages}
+            if section == first:
+                _draw_doors(doors, here)
+            elif doors:
+                with st.expander(section, expanded=here in doors, type="compact"):
+                    _draw_doors(doors, here)
+
+
+def _draw_doors(doors: dict[str, Door], here: str) -> None:
+    query = state.link()
+    for name, door in doors.items():
+        link(
+            name,
+            query,
+            "pages" if name == here else "",
+            label=door.in_list or door.title,
+            icon=f":material/{door.icon}:",
+            width="stretch",
+        )
 
 
 def draw_halves(here: str) -> None:

@@ -41,7 +41,7 @@ from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import COMPARE, FIRST, PAGES, link
 from gptviz.ui.shell.notice import notice
 from gptviz.ui.shell.params import Param
-from gptviz.ui.shell.picker import facts, picker, which_gelu
+from gptviz.ui.shell.picker import facts, one_line, picker, which_gelu
 from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.scene import Frame, Prompt, Scene
 from gptviz.ui.shell.slow import read_sample
@@ -92,12 +92,13 @@ def start_page(
         params.store((*state.APP, *own))
     with address.as_the_app(), st.sidebar:
         st.markdown("### gptviz")
-        picker(model)
+        with one_line(model):
+            picker(model)
+            st.caption(facts(model))
+            which_gelu(model)
+            prompt_box.special_switch()
         if not state.PRESENT.value:  # then they are above the page
             navigation.draw_links(name)
-        st.caption(facts(model))
-        which_gelu(model)
-        prompt_box.special_switch()
     notice(model)
     with bar:
         waits = guide.draw(name, model.lm, model.key, reads_text)

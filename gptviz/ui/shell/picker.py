@@ -1,6 +1,8 @@
-"""Which model: its name and size in the sidebar, and a window of all models and for the visitor's files."""
+"""Which model: a line in the sidebar, what opens behind it, and a window of all models and for one's files."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -8,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import KNOWN_MODELS
-from gptviz.digits import gigabytes
+from gptviz.digits import gigabytes, many
 from gptviz.models.catalog import catalog
 from gptviz.models.checkpoints import CheckpointError
 from gptviz.models.checkpoints.errors import without_code
@@ -24,6 +26,7 @@ from gptviz.ui.models.uploads import ENDINGS, Upload
 from gptviz.ui.shell import state
 from gptviz.ui.words import counted, duration, escaped
 
+LINE = "model_line"
 MODEL = "prompt_model"
 DTYPE = "model_dtype"
 DEVICE = "model_device"
@@ -34,6 +37,7 @@ FILES = "model_files"
 # the sentence why files were not taken, and that they were
 _REFUSED = "gptviz_files_refused"
 _BROUGHT = "gptviz_files_brought"
+_WINDOWS = "gptviz_model_windows"  # how often the window was opened
 EVERY_SECONDS = 1.0  # between two looks whether a file was refused
 
 DTYPE_HELP = (
@@ -49,8 +53,39 @@ GELU_HELP = (
 )
 
 
+@contextmanager
+def one_line(model: InUse) -> Iterator[None]:
+    """Draw the sidebar's line on the model, and inside of the block what opens behind it.
+
+    It has a sign where there is something to know: another model is shown than the one asked for, or a GELU
+    is assumed.
+    """
+    label = f"**{escaped(label_of(model.choice))}** · {size_of(model.lm.config.parameters)}"
+    icon = None
+    if model.trouble or model.lm.activation_is_assumed:
+        icon = ":material/info:"
+    key = f"{LINE}_{st.session_state.get(_WINDOWS, 0)}"
+    with (
+        st.container(key=LINE),
+        st.popover(label, icon=icon, type="tertiary", width="stretch", wrap=False, key=key),
+    ):
+        yield
+
+
+def _shut_line() -> None:
+    """Callback: draw the line anew, shut. What opened behind it would lie above the window."""
+    st.session_state[_WINDOWS] = st.session_state.get(_WINDOWS, 0) + 1
+
+
+def size_of(parameters: int) -> str:
+    """The size of a model at a glance: "7 million numbers"."""
+    if 1_500_000 <= parameters < 999_500_000:
+        return f"{parameters / 1e6:.0f} million numbers"
+    return f"{many(parameters)} numbers"
+
+
 def picker(model: InUse) -> None:
-    """Draw the sidebar's part: a list of models, and the button to more."""
+    """Draw the list of models, and the button to more."""
     asked = model.asked
     names = [*KNOWN_MODELS, *HUB_MODELS, *(f"{UPLOAD}{upload.number}" for upload in uploads())]
     if asked.name not in names:
@@ -66,7 +101,11 @@ def picker(model: InUse) -> None:
         label_visibility="collapsed",
     )
     if st.button(
-        "More models …", key="model_more", type="tertiary", help="All models, and your own file"
+        "More models …",
+        key="model_more",
+        type="tertiary",
+        help="All models, and your own file",
+        on_click=_shut_line,
     ):
         st.session_state.pop(_REFUSED, None)  # of an earlier one
         let_go((*ENDINGS, *NOT_READ))

@@ -45,10 +45,10 @@ _WRONG = "class_wrong"  # a sentence, until it is shown: why the last thing coul
 # marks of one step.
 ACTS = {
     "together": ("Everybody follows me", ":material/groups:"),
-    "frozen": ("Screens stand still", ":material/front_hand:"),
-    "locked": ("Votes locked", ":material/lock:"),
-    "shown": ("Votes shown", ":material/bar_chart:"),
-    "revealed": ("Truth told", ":material/visibility:"),
+    "frozen": ("Freeze screens", ":material/front_hand:"),
+    "locked": ("Lock votes", ":material/lock:"),
+    "shown": ("Show votes", ":material/bar_chart:"),
+    "revealed": ("Reveal the answer", ":material/visibility:"),
 }
 OF_CLASS = ("together", "frozen")
 

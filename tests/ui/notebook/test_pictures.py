@@ -140,11 +140,14 @@ def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_tra
                 as_numbers(y) == pytest.approx(found[name].to_numpy(), abs=1e-5) for y in lines
             ), name
     texts = [part["text"] for part in norms.parts if "text" in part]
-    assert texts[0].startswith("The 256 numbers of ·sat have a variance of")
+    assert texts[0].startswith("LayerNorm shifts and rescales the 256 numbers of ·sat to mean zero")
     assert "Every norm, every token" in texts and not any(
         re.search(r"[<>*`]|click", text) for text in texts
     )
-    assert "A row is a norm, a column a token. No colour: what the change did not touch." in texts
+    assert (
+        "Each row is a norm, each column a token. Cells without colour are as before the change."
+        in texts
+    )
     assert sum("html" in part for part in norms.parts) == 2
     assert (torch.get_num_threads(), sys.modules["__main__"]) == before
     stops = lm.trace("The cat.").show("residual_stream")

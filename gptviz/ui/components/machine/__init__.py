@@ -113,5 +113,5 @@ def spoken(pieces: Sequence[Any]) -> list[str]:
                 digits = ""
             elif isinstance(value.now, int):
                 digits = ".0"
-            texts[-1] += f"{value:{digits}}"
+            texts[-1] += value.arrow(digits)
     return texts

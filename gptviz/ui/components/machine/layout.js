@@ -125,7 +125,7 @@ function machine({ level, tokens, position, made = Infinity, block = 0, guess = 
     d.text(x + w / 2, 1.15 * em, said, { anchor: 'middle', color: 'ink', size: 0.8, room: w + 0.4 * em });
     d.door(x, 0, w, bottom + 0.2 * em, { at: to, says, kind: 'column' });
   };
-  head(label + 0.1 * em, 2.1 * em, 'in', 'embedding', 'The embedding: what each token goes in as.');
+  head(label + 0.1 * em, 2.1 * em, 'in', 'embedding', 'The embedding: the vector that each token starts as.');
   shown.forEach((column, i) => {
     const x = place(i), [first, last] = column.fold ?? [];
     d.path(`M${x} ${top - 0.5 * em}V${bottom}`, { stroke: 'grid' });
@@ -147,7 +147,7 @@ function machine({ level, tokens, position, made = Infinity, block = 0, guess = 
     const r = Math.min(0.32 * row, 0.24 * each);
     d.rect(x0 - r, y(from) - r, 2 * r, 2 * r, { fill: 'accent', r, opacity: 0.35 + 0.65 * share, ...(guess && { beat: { name: 'read' } }) });
     d.door(x0 - r - 3, y(from) - r - 3, 2 * r + 6, 2 * r + 6, { at: `block.${read.block}.head.${read.head}`, kind: 'read', value: now(read.brought),
-      says: `Head ${read.head} of block ${read.block} gives ${gv.weight(now(read.weight))} of its attention to “${tokens[read.key]}” (position ${read.key}) and brings a vector ${gv.significant(now(read.brought))} long`
+      says: `Head ${read.head} of block ${read.block} gives ${gv.weight(now(read.weight))} of its attention to “${tokens[read.key]}” (position ${read.key}) and contributes a vector of norm ${gv.significant(now(read.brought))}`
         + (was(read.brought) === undefined ? '.' : `; unchanged ${gv.weight(was(read.weight) ?? now(read.weight))} and ${gv.significant(was(read.brought))}.`) });
   }
 
@@ -223,8 +223,8 @@ function block({ level, at, sides }, width, em) {
     d.rect(x(i), yb, w, hb, { fill: 'panel', stroke: paint, r: 8 });
     d.text(x(i) + w / 2, yb + 1.5 * em, title, { anchor: 'middle', weight: 650, room: w - 6, size: narrow ? 0.7 : 0.95 });
     strip(d, x(i) + 0.06 * w, yb + 2.2 * em, 0.88 * w, 1.6 * em, { ...wire, label: title });
-    d.number(x(i) + w / 2, yb + 4.9 * em, wire.number, { anchor: 'middle', room: w - 4, before: w > 7 * em ? 'size ' : '' });
-    d.door(x(i), yb, w, hb, { at: to, kind: 'box', value: now(wire.number), says: `Into ${title}${name === 'norm2' ? ' before the feed-forward' : ''}: ${gv.significant(now(wire.number))} long comes out.` });
+    d.number(x(i) + w / 2, yb + 4.9 * em, wire.number, { anchor: 'middle', room: w - 4, before: w > 7 * em ? 'norm ' : '' });
+    d.door(x(i), yb, w, hb, { at: to, kind: 'box', value: now(wire.number), says: `Open ${title}${name === 'norm2' ? ' before the feed-forward' : ''}: its output has norm ${gv.significant(now(wire.number))}.` });
     const middle = x(i) + 0.2 * w;
     if (i % 2 === 0) d.path(`M${middle} ${ys}V${yb}`, { stroke: 'quiet', width: 2, arrow: true });
     else {
@@ -233,10 +233,10 @@ function block({ level, at, sides }, width, em) {
       d.path(`M${at} ${yb}V${ys + 1.05 * em}`, { stroke: paint, width: 3, arrow: true });
       d.rect(at - 0.8 * em, ys - 0.8 * em, 1.6 * em, 1.6 * em, { fill: 'paper', stroke: paint, width: 2, r: 0.8 * em });
       d.text(at, ys + 0.32 * em, '+', { anchor: 'middle', weight: 700, size: 1.1, color: paint });
-      d.number(at - 0.6 * em, yb - 1.3 * em, cosine, { anchor: 'end', before: width > 40 * em ? 'cosine with the row ' : 'cos ', say: (c) => gv.fixed(c, 2), size: 0.78, color: 'quiet' });
+      d.number(at - 0.6 * em, yb - 1.3 * em, cosine, { anchor: 'end', before: width > 40 * em ? 'cosine with the stream ' : 'cos ', say: (c) => gv.fixed(c, 2), size: 0.78, color: 'quiet' });
     }
   });
-  const spots = [['pre', 0, narrow ? 'in' : 'comes in'], ['mid', plus[0] + 1.2 * em, narrow ? 'mid' : 'after attention'], ['post', plus[1] + 1.2 * em, narrow ? 'out' : 'goes out']];
+  const spots = [['pre', 0, narrow ? 'in' : 'into the block'], ['mid', plus[0] + 1.2 * em, narrow ? 'mid' : 'after attention'], ['post', plus[1] + 1.2 * em, narrow ? 'out' : 'out of the block']];
   const room = Math.min(w, width - plus[1] - 1.4 * em);
   spots.forEach(([name, left, said], i) => {
     d.step = 3 * i;
@@ -289,10 +289,10 @@ function attention({ level, tokens, position }, width, em, tall) {
     d.text(x, below + 1.1 * em, `${looks} ${gv.weight(now(weight))}`, { room, size: 0.8 });
     d.rect(x, below + 1.5 * em, side, 0.35 * em, { fill: 'panel', r: 2 });
     d.rect(x, below + 1.5 * em, (side * now(wrote)) / most, 0.35 * em, { fill: 'output', r: 2 });
-    d.number(x, below + 2.8 * em, wrote, { before: 'writes ', size: 0.75, color: 'quiet', room });
+    d.number(x, below + 2.8 * em, wrote, { before: 'adds ', size: 0.75, color: 'quiet', room });
     const old = was(weight) === undefined ? '' : ` (unchanged ${gv.weight(was(weight))})`;
     d.door(x - 0.2 * em, y, w - 0.2 * em, high - 0.3 * em, { at, kind: 'head', value: now(wrote),
-      says: `Head ${h} gives ${gv.weight(now(weight))}${old} of its attention to “${tokens[key]}” (position ${key}) and writes a vector ${gv.significant(now(wrote))} long.` });
+      says: `Head ${h} gives ${gv.weight(now(weight))}${old} of its attention to “${tokens[key]}” (position ${key}) and contributes a vector of norm ${gv.significant(now(wrote))}.` });
   });
   return { ...d, height: Math.ceil(count / across) * high };
 }
@@ -356,7 +356,7 @@ function head({ level, at, tokens, position }, width, em, tall) {
       if (!narrow) row('weighted', { of: times(value.of, weight), ...before }, most, 'output', 'weighted value of');
     }
     d.door(0, y, table, step, { at: `${at}.cell.${position}.${rows[i]}`, kind: 'cell', value: weight,
-      says: masked ? `“${tokens[rows[i]]}” (position ${rows[i]}) stands later: masked.`
+      says: masked ? `“${tokens[rows[i]]}” (position ${rows[i]}) comes later: masked.`
         : `“${tokens[rows[i]]}” (position ${rows[i]}): ${[['score', ...score], ['divided', ...scaled], ['weight', gv.weight(weight), old === undefined ? old : gv.weight(old)]]
           .map(([name, is, old]) => `${name} ${is}${old === undefined ? '' : ` (unchanged ${old})`}`).join(', ')}.` });
   }
@@ -370,7 +370,7 @@ function head({ level, at, tokens, position }, width, em, tall) {
   strip(d, x[last], y, w[last], 1.3 * em, { values: level.z, limit: limit(level.z), paint: 'output', label: 'the head’s output' });
   const bottom = y + 2 * em, [mx, my] = narrow ? [0, bottom + 1.6 * em] : [width - matrix - 2, 2 * em], cell = matrix / count;
   d.step = 0;
-  d.text(mx, my - 0.5 * em, 'all rows: who looks (down) at whom (across)', { size: 0.8, color: 'quiet', room: matrix });
+  d.text(mx, my - 0.5 * em, 'all tokens: who looks (rows) at whom (columns)', { size: 0.8, color: 'quiet', room: matrix });
   weights(d, mx, my, matrix, level.weights, count, { cells: at });
   const here = rows.indexOf(position);
   if (here >= 0) d.rect(mx - 1, my + here * cell - 1, matrix + 2, cell + 2, { stroke: 'accent', width: 2 });

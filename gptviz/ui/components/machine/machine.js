@@ -1,5 +1,5 @@
 // Draws a place of the machine (layout.js) as SVG, and falls into the next one: what was clicked grows until it
-// is the picture. The wheel with Ctrl, two fingers, Enter and Escape do the same; Play goes the way of one token.
+// is the picture. The wheel with Ctrl, two fingers, Enter and Escape do the same; Play follows one token.
 
 const FALL = 330, INTO = 1.7, OUT = 0.75, SETTLE = 160;       // ms, how far one zooms until it falls, ms
 const LOST = 6000;                                            // ms without an answer until all is as it was
@@ -214,13 +214,14 @@ function play(view, step) {
 
 function player(view) {
   const { data, state } = view, at = state.step;
+  const minutes = Math.max(1, Math.round((data.way.length * STEP) / 60000));
   const button = (name, sign, onclick, more) => gv.h('button', { type: 'button', onclick, title: name, 'aria-label': gv.spoken(sign, name), data: { testid: `play-${name.toLowerCase()}` }, ...more }, sign);
   const start = () => { state.playing = true; play(state.view, at ?? 0); };
-  const wait = () => { state.playing = false; clearTimeout(state.tick); view.redraw(); };
-  return gv.h('div', { class: 'player', role: 'group', 'aria-label': 'The way of one token, step by step' },
+  const pause = () => { state.playing = false; clearTimeout(state.tick); view.redraw(); };
+  return gv.h('div', { class: 'player', role: 'group', 'aria-label': 'The path of one token, step by step' },
     data.known ? null : button('Guess', '‹ the guess', () => { state.playing = false; clearTimeout(state.tick); state.step = undefined; view.send('at', 'guess'); }),
     at === undefined ? null : button('Back', '‹', () => play(state.view, Math.max(0, at - 1)), { disabled: at === 0 }),
-    state.playing ? button('Pause', '❚❚', wait) : button('Play', at === undefined ? '▶ Play: the way of this token' : '▶', start),
+    state.playing ? button('Pause', '❚❚', pause) : button('Play', at === undefined ? `▶ Watch what happens to “${data.tokens[data.position]}” (${minutes} min)` : '▶', start),
     at === undefined ? null : [button('Next', '›', () => play(state.view, at + 1)),
       button('Speed', `speed ${state.speed ?? 1}×`, () => { state.speed = SPEEDS[(SPEEDS.indexOf(state.speed ?? 1) + 1) % SPEEDS.length]; view.redraw(); }),
       button('End', '×', () => { state.playing = false; play(state.view, undefined); }),
@@ -265,8 +266,8 @@ function pointed(view, event, click) {
   const value = shape.values[i];
   if (shape.weights) {
     const { tokens, level } = view.data, [query, key] = [row, col].map((k) => level.rows[k]);
-    tell(view, (shape.unchanged ? 'Unchanged: ' : '') + (Number.isNaN(value) ? `“${tokens[key]}” stands after “${tokens[query]}”: masked.`
-      : `“${tokens[query]}” (position ${query}) attends ${gv.weight(value)} to “${tokens[key]}” (position ${key}).`));
+    tell(view, (shape.unchanged ? 'Unchanged: ' : '') + (Number.isNaN(value) ? `“${tokens[key]}” comes after “${tokens[query]}”: masked.`
+      : `“${tokens[query]}” (position ${query}) gives ${gv.weight(value)} of its attention to “${tokens[key]}” (position ${key}).`));
     if (click && shape.cells && !Number.isNaN(value)) fall(view, `${shape.cells}.cell.${query}.${key}`, { x: shape.x + (col * shape.w) / shape.cols, y: shape.y + (row * shape.h) / shape.rows, w: shape.w / shape.cols, h: shape.h / shape.rows });
     return;
   }
@@ -280,7 +281,7 @@ function layer(view, place, name) {
   const { data, state } = view, { layout } = place, how = `${data.mode} ${state.playing}`;
   if (name === 'now' && place.how !== how) Object.assign(place, { how, svg: svgOf(layout, data.mode, state.playing) });
   const [inside, width, height] = place.svg;
-  const help = 'What can be opened here. Arrow keys walk, Enter opens, Escape goes back out.';
+  const help = 'What can be opened here. Arrow keys walk, Enter opens, Escape zooms out.';
   return gv.h('div', { key: place.number, class: `layer ${name}`, 'aria-hidden': name === 'before' },
     gv.h('svg', { viewBox: `0 0 ${width} ${height}`, 'aria-hidden': true, markup: inside }),
     gv.h('div', { class: 'doors', inert: name === 'before', role: 'group', 'aria-label': help, data: { walk: '.door' } },
@@ -330,7 +331,7 @@ export default gv.component((view) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
       event.preventDefault();
       view.send('page', data.more.page);
-    } }, `More about it: ${data.more.title} →`) : null),
+    } }, `Open the page ${data.more.title} →`) : null),
     aloud,
     gv.h('p', { class: 'said', data: { testid: 'place-says' } }, gv.prose(state.now.made < Infinity ? [data.way[state.step].says] : data.says)),
     stage,

@@ -44,11 +44,11 @@ PRESETS: dict[str, GPTConfig] = {
 }
 
 HELP = {
-    "vocab_size": "How many tokens there are: a row each in tok_emb and in out_head.",
-    "context_length": "How many tokens the model can read at once: a row each in pos_emb.",
-    "emb_dim": "How many numbers stand for a token. Every tensor has it, the matrices of the blocks twice.",
-    "n_heads": "Among how many heads the emb_dim columns are divided. It is in no line of the sum.",
-    "n_layers": "How many blocks there are, all of one size.",
+    "vocab_size": "How many tokens the model knows: one row each in tok_emb and in out_head.",
+    "context_length": "How many tokens the model can read at once: one row each in pos_emb.",
+    "emb_dim": "How many numbers represent a token. Every tensor grows with it, the blocks' matrices with its square.",
+    "n_heads": "How many heads share the emb_dim columns. It does not change the number of parameters.",
+    "n_layers": "How many blocks there are, all of the same size.",
     "qkv_bias": "Whether W_query, W_key and W_value add a bias: OpenAI's GPT-2 does, the book's does not.",
     "tie_embeddings": "Whether out_head uses the numbers of tok_emb, as in OpenAI's GPT-2, or its own.",
     "linear_bias": "Whether out_proj and the feed-forward add a bias; nanoGPT's `bias=False` has none.",
@@ -116,7 +116,7 @@ def form(base: GPTConfig, model: str) -> GPTConfig:
     shown: GPTConfig = st.session_state.get(_SHOWN, base)
     if reason is not None:
         st.error(
-            f"{reason} Until then the page shows emb_dim {shown.emb_dim:,} with {shown.n_heads:,} heads and "
+            f"{reason} Until you change it, the page shows emb_dim {shown.emb_dim:,} with {shown.n_heads:,} heads and "
             f"{shown.n_layers:,} blocks."
         )
     return shown

@@ -18,7 +18,7 @@ def key_input(scene: Scene, weights: torch.Tensor) -> int:
     if st.session_state.setdefault(_QUERY, scene.position) != scene.position:
         KEY.set(None)  # it was chosen for another query
     st.session_state[_QUERY] = scene.position
-    hint = "Empty: the key that gets most of the query's attention."
+    hint = "Leave empty for the key with the largest weight."
     return KEY.index("Key", size, strongest, f"{strongest}, the strongest", width=210, help=hint)
 
 

@@ -25,8 +25,8 @@ def draw(made: Frame) -> None:
     result = combined()
     before, after = (vector(rows[0, WORD].tolist()) for rows in (result.context, result.output))
     prose(
-        f"**The heads' results are mixed by one more matrix.** For {as_code(WORDS[WORD])} the two heads give "
-        f"{before}, a number each. `out_proj` makes **{after}** of it, and the book prints the same.",
+        f"**One more matrix mixes the heads' results.** For {as_code(WORDS[WORD])} the two heads give "
+        f"{before}, one number each. `out_proj` turns these into **{after}**, as printed in the book.",
         "head",
     )
     future = torch.ones(len(WORDS), len(WORDS), dtype=torch.bool).triu(diagonal=1)
@@ -45,17 +45,19 @@ def draw(made: Frame) -> None:
         made.chart(fig, key=f"combined_head_{head}", which=(f"head{head}",), alt=alt)
     st.caption("Empty cells are masked: a word cannot see what comes later.")
     prose(
-        "No head has matrices of its own here: `W_query` makes all queries at once, and each head takes its "
-        "columns. Two numbers for two heads are one number each.",
+        "Here the heads share their matrices: `W_query` makes all queries at once, and each head takes its own "
+        "columns. With two numbers and two heads, each head gets one.",
         "head",
     )
-    st.markdown("#### Every shape on the way")
+    st.markdown("#### The shape at every step")
     rows = [
         Row([Cell(what, "code"), " × ".join(map(str, shape)), says])
         for what, shape, says in shapes(result)
     ]
     st.html(table("shapes", ["step", "#shape", "what it says"], rows))
-    st.caption("The batch holds the sentence twice, as in the book, and both come out the same.")
+    st.caption(
+        "The batch contains the sentence twice, as in the book. Both copies give the same result."
+    )
     st.markdown("#### In and out of out_proj")
     rows = []
     for position, word in enumerate(WORDS):

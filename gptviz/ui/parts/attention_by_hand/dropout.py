@@ -33,9 +33,11 @@ def draw(made: Frame) -> None:
         p = P.number(st.slider, "p", 0.0, 0.9, step=0.1, width=220)
         seed = SEED.number(st.number_input, "Seed", 0, 9999, step=1, width=130)
     result, labels, note, code = _found(made, source, p, seed)
-    text = f"**Dropout puts out each weight with probability {p:g}**, here {result.gone} of "
-    text += f"{result.gone + result.kept}. What is left is divided by 1 − {p:g} = {significant(1 - p, 2)}, so "
-    text += "that a sum stays what it was *on average*."
+    text = (
+        f"**Dropout sets each weight to 0 with probability {p:g}.** Here it hit {result.gone} of "
+    )
+    text += f"{result.gone + result.kept}. The others are divided by 1 − {p:g} = {significant(1 - p, 2)}, so "
+    text += "that *on average* a sum stays what it was."
     if source != "ones":
         rows = result.after.sum(-1)
         low = fixed(float(rows.min()), 2)
@@ -58,7 +60,7 @@ def draw(made: Frame) -> None:
     if source != "text" and (p, seed) == (0.5, 123):
         book = " The book prints them in its section 3.5.2."
     st.caption(
-        f"It is for training only. `torch.manual_seed({seed}); torch.nn.Dropout({p:g})(weights)` gives the "
+        f"Dropout is used only in training. `torch.manual_seed({seed}); torch.nn.Dropout({p:g})(weights)` gives the "
         f"same numbers.{book}{note}"
     )
     sheet.numbers_of(

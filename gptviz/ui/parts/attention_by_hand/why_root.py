@@ -48,10 +48,10 @@ def draw(made: Frame) -> None:
     with container:
         prose(
             f"**A score adds up d products, so its variance is about d.** At d = {d} it is "
-            f"**{significant(row['variance'])}**, and softmax gives the best of {lesson.KEYS} keys "
-            f"{significant(row['largest'], 2)} on average. Divided by √d = {significant(d**0.5)} the "
-            f"variance is **{significant(row['variance_scaled'])}** and the best key gets "
-            f"{significant(row['largest_scaled'], 2)}: much the same for every d.",
+            f"**{significant(row['variance'])}**, and the best of {lesson.KEYS} keys gets a weight of "
+            f"{significant(row['largest'], 2)} on average. Dividing by √d = {significant(d**0.5)} makes the "
+            f"variance **{significant(row['variance_scaled'])}** and the best weight "
+            f"{significant(row['largest_scaled'], 2)}: about the same for every d.",
             "variance", "softmax", "query", "key",
         )  # fmt: skip
     for name, title in side_by_side(CHARTS.items(), "small"):
@@ -69,7 +69,7 @@ def draw(made: Frame) -> None:
         f"Over d: {lesson.QUERIES} random queries meet {lesson.KEYS} random keys each, every number with "
         "variance 1. The gradient is the sum of w · (1 − w) over the weights, as a share of what even "
         f"weights let pass: at d = {d} it is {gradient}, and divided {gradient_scaled}. Where one key has "
-        "everything, these scores get no gradient: queries and keys learn nothing there. Values and "
+        "all the weight, these scores get no gradient: queries and keys learn nothing there. Values and "
         f"out_proj do. For d = {size} a notebook after *Let's build GPT* prints a variance of "
         f"{significant(printed[0], 4)} and, divided, {significant(printed[1])}."
     )
@@ -110,8 +110,8 @@ def _sharper(frame: Frame) -> None:
     before = sharpened(1)
     after = sharpened(factor)
     low, high = (significant(float(weights.max()), 4) for weights in (before, after))
-    text = f"The same five scores, times {factor}: the largest weight goes from {low} to **{high}**. Large "
-    text += "scores make softmax take one and forget the others."
+    text = f"Multiply five scores by {factor}, and the largest weight goes from {low} to **{high}**. The "
+    text += "larger the scores, the more softmax picks one and forgets the others."
     prose(text, "softmax")
     left, right = st.columns(2, gap="medium")
     with left:
@@ -140,14 +140,14 @@ def _own_heads(frame: Frame) -> None:
     def mean(name: str) -> Both[float]:
         return measures.map(lambda table: float(table[name].mean()))
 
-    text = f"Here queries and keys are learned, and have d = {d} numbers. In block {block} the scores of a "
+    text = f"In this model queries and keys are learned, with d = {d} numbers each. In block {block} the "
+    text += f"scores of a head have a variance of {mean('variance').arrow('3')}, and of "
     text += (
-        f"head have a variance of {mean('variance'):3}, and {mean('variance_scaled'):3} after the "
+        f"{mean('variance_scaled').arrow('3')} after the division by √{d} = {significant(d**0.5)}."
     )
-    text += f"division by √{d} = {significant(d**0.5)}."
     if count > 1:  # a single key gets everything
-        text += f" A query's largest weight is {mean('largest_scaled'):2}; if this block did not divide, it "
-        text += f"would be {mean('largest'):2}."
+        text += f" A query's largest weight is {mean('largest_scaled').arrow('2')}; if this block did not divide, it "
+        text += f"would be {mean('largest').arrow('2')}."
     heads = range(config.n_heads)
     if replaced := [
         str(h)

@@ -61,15 +61,15 @@ def draw(scene: Scene, written: Written) -> None:
                 length = f"{way['tokens']} tokens"
             score += f" ({length})"
         scores.append(score)
-    sentences = ["A single beam is greedy: the best token each time, which may miss the best text."]
+    sentences = ["With one beam, the search is greedy: it may miss the most probable text."]
     if beams > 1:
         sentences = [
-            f"Beam search keeps the {beams} most probable texts after each token, greedy one; both "
-            "may miss the best text."
+            f"Beam search keeps the {beams} most probable texts after each token, greedy search only one. "
+            "Both may miss the most probable text."
         ]
     compared = f"Its best text has ln p {scores[0]}, the greedy one {scores[1]}"
     if len(scores) >= 3:
-        compared += f", the one that the seed draws {scores[2]}"
+        compared += f", the text drawn with the seed {scores[2]}"
     sentences.append(f"{compared}.")
     if not same_length:
         sentences.append(
@@ -82,7 +82,7 @@ def draw(scene: Scene, written: Written) -> None:
     alt = f"Beam search with {beams} beams over {tokens} tokens"
     scene.chart(fig, key="generate_beam_tree", alt=alt, which=(f"beams{beams}",))
     if unchanged is not None:
-        st.caption("At the ends: ln p of the whole text, unchanged → changed.")
+        st.caption("At the ends: ln p of the whole text, before → after your change.")
     sheet.table("beams", tables, chosen=0)
 
     def all_beams() -> Both[pd.DataFrame]:

@@ -69,16 +69,14 @@ def draw(scene: Scene, written: Written) -> None:
         attention_link(scene, run.ids, query, block, head, "generate_looked_link")
     with sentence:
         if written.step is None:
-            subject = "the next token is"
+            subject = "the next token"
         else:
-            subject = f"{as_code(show_id(lm, written.step.id))} was"
-        clause = "every head could look only at itself: nothing stands before it"
+            subject = as_code(show_id(lm, written.step.id))
+        clause = "every head could look only at this token: nothing comes before it"
         if query:
             most = f"{weight(float(row[strongest]))} of its attention to {places[strongest]}"
-            clause = (
-                f"block {block}, head {head} gave {most}, and {weight(float(row[query]))} to itself"
-            )
-        summary = f"**Token {written.chosen + 1}:** {subject} written from {places[query]}. There {clause}."
+            clause = f"block {block}, head {head} gave {most}, and {weight(float(row[query]))} to the token itself"
+        summary = f"**Token {written.chosen + 1}:** the model predicts {subject} at {places[query]}. There {clause}."
         prose(summary, "token", "block", "head", "attention")
     marked = {key: "key", query: "query"}
 

@@ -55,7 +55,7 @@ def draw(scene: Scene, written: Written) -> None:
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         count = COUNT.choose("Tokens", COUNTS, st.selectbox, width=110)
-        hint = "So many tokens that stood together before."
+        hint = "The length of a piece, in tokens, that must have been in the text before."
         n = PIECE.choose("Pieces of", PIECES, st.selectbox, width=110, help=hint)
     if not written.sampling.greedy:
         warm = written.sampling
@@ -106,17 +106,19 @@ def draw(scene: Scene, written: Written) -> None:
             else:
                 unit_words = f"{loop.period} tokens"
             ending = (
-                f"from token {loop_start - start + 1} on it goes round and round, "
-                f"the same {unit_words} again: "
+                f"from token {loop_start - start + 1} on it repeats itself, "
+                f"always the same {unit_words}: "
             )
             ending += f"{as_code(show_token(piece))}."
-        summary = f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood "
-        summary += f"in the text before;{of_length} at {named(warm)} (seed {warm.seed}) {shares[1]} do. The greedy "
-        summary += f"text: {ending}"
+        summary = f"At temperature 0, {shares[0]} of {lengths[0]} tokens complete a piece of {n} that was in the "
+        summary += f"text before; at {named(warm)} (seed {warm.seed}), {shares[1]}{of_length}. "
+        summary += f"The greedy text: {ending}"
         prose(summary, "temperature", "token")
     for place, (name, text) in zip(st.columns(2, gap="medium"), texts.items(), strict=True):
         place.html(as_html(scene, name, text.now))
-    st.caption("Marked: tokens that end a piece that stood in the text, or in the prompt, before.")
+    st.caption(
+        "Marked: tokens that complete a piece that was in the text, or in the prompt, before."
+    )
     text_names = [
         f"{prefix}{name}"
         for name, text in texts.items()
@@ -149,7 +151,7 @@ def draw(scene: Scene, written: Written) -> None:
     run = replace(base, ids=ids[-written.context :])
     roles = induction(lm, heads.measured(run).roles)
     if not roles:
-        st.info("No token stood in the text before: there is nothing that followed it.")
+        st.info("No token was in the text before, so nothing followed it there.")
     else:
         block = roles[0].block
         head = roles[0].head
@@ -178,7 +180,7 @@ def draw(scene: Scene, written: Written) -> None:
     table = pd.concat(
         [frame.assign(text=name) for name, frame in zip(text_names, tables, strict=True)]
     )
-    note = "A row per written token: whether it ends a piece that stood there before, and the share so far."
+    note = "A row per written token: whether it completes a piece that was there before, and the share so far."
     sheet.numbers_of("generate-loops", table[["text", *greedy.now]], note, "what repeats")
     used = (numbers.repeated, numbers.loop, numbers.repeats)
     sheet.code_of(scene, used, greedy_repeats, as_text(lm, base.ids), count, n, key="in_code_loops")
@@ -191,16 +193,18 @@ def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole]) -> None:
     head_name = f"block {best.block}, head {best.head}"
     share = weight(best.shares["induction"] or 0.0)
     clause = f"it gives {share} of its attention, on average, to what followed then"
-    sentence = f"No head looks clearly at what followed last time. Most does {head_name}: {clause}."
+    sentence = (
+        f"No head clearly looks at what followed last time. The closest is {head_name}: {clause}."
+    )
     if clear_count:
         count_note = ""
         if clear_count > 1:
             count_note = f" ({clear_count} heads do so clearly)"
         sentence = "**Who looks at what was said?** An induction head, "
-        sentence += f"{head_name}: at a token that stood there before, {clause}{count_note}."
+        sentence += f"{head_name}: at a token that was there before, {clause}{count_note}."
     if run.edits and (plain := induction(scene.lm.plain, heads.measured(run.plain).roles)):
         share = weight(plain[0].shares["induction"] or 0.0)
-        sentence += f" **Unchanged**, block {plain[0].block}, head {plain[0].head} looks there most: {share}."
+        sentence += f" Before your change, block {plain[0].block}, head {plain[0].head} looked there most: {share}."
     prose(sentence, "induction head", "block", "head")
 
 
@@ -221,9 +225,9 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
     if len(muted) == 1:
         muted_heads = "head"
         control_words = "another head"
-    text = f"**Tried out:** with {muted_heads} {names} (block.head) giving nothing, "
+    text = f"**The test:** with {muted_heads} {names} (block.head) off, "
     text += f"the greedy text's {some} tokens have a mean probability of "
-    text += f"{fixed(mean(run, muted), 2)} instead of {before:.2}."
+    text += f"{fixed(mean(run, muted), 2)} instead of {before.arrow('.2')}."
     sets = numbers.other_heads(scene.lm, muted, clear)
     if sets:
         random = fixed(float(np.mean([mean(run, head_set) for head_set in sets])), 2)

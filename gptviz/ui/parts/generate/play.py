@@ -209,7 +209,7 @@ class Writer:
             if playing:
                 button("Pause", "generate_pause", pause, icon="pause", primary=True)
             else:
-                hint = "Token after token, each from a forward pass of its own. From the end: once more."
+                hint = "Write token after token, a forward pass each. At the end, start once more."
                 play_options: Any = {"disabled": not count and not written.goes_on, "help": hint}
                 button(
                     "Play",
@@ -226,18 +226,18 @@ class Writer:
                 "Speed", tuple(SPEEDS), st.selectbox, width=165, label_visibility="collapsed"
             )
             text_options: Any = {"type": "tertiary", "disabled": not count or playing}
-            hint = "Take back all that was written, and every branch."
+            hint = "Delete everything written here, all branches included."
             button(
-                "Begin again",
+                "Start over",
                 "generate_again",
                 self.begin_again,
                 icon="restart_alt",
                 help=hint,
                 **text_options,
             )
-            hint = "The text on the screen becomes the prompt, on all pages."
+            hint = "Make the text on the screen the prompt, on all pages."
             button(
-                "Put it into the prompt",
+                "Use this as the text",
                 "generate_keep",
                 self.into_the_prompt,
                 help=hint,
@@ -249,7 +249,7 @@ class Writer:
         open_end = not written.ended and len(written.steps) < LONGEST
         last = len(written.steps) - (not open_end)
         place = written.chosen + 1
-        hint = "Which of the written tokens is looked at; the last place is the one to come."
+        hint = "The written token to show; the last place is the token to come."
         options = {
             "width": 220,
             "label_visibility": "collapsed",
@@ -276,7 +276,7 @@ def writer(scene: Scene) -> Writer:
     chosen = sampling.sampling_controls(row, scene.lm.config.vocab_size)
     hint = "Which random numbers draw the tokens: the same seed, the same text."
     seed = sampling.seed_input(row, hint, unset=SEED)
-    stop_hint = "Nothing more is written once these characters stand in what was written."
+    stop_hint = "Stop writing once the new text contains these characters."
     STOP.widget(
         row.text_input, "Stop at", placeholder="nothing", width=130, max_chars=60, help=stop_hint
     )

@@ -47,16 +47,14 @@ def draw(scene: Scene, written: Written) -> None:
         sentence = f"{cost}: all {row['tokens']:,} tokens went through the blocks. A change here depends on the "
         sentence += "whole text, so **no cache is used**."
     elif row["cached"]:
-        sentence = (
-            f"{cost}: one token went through the blocks, and the cache had keys and values of the "
-        )
-        sentence += (
-            f"{row['cached']:,} before it. Without it all {row['tokens']:,} would go through, for "
-        )
+        sentence = f"{cost}: only one token went through the blocks, since the cache had the keys and values of the "
+        sentence += f"{row['cached']:,} before it. Without a cache, all {row['tokens']:,} would go through, for "
         sentence += f"{many(row['without_cache'])}: {significant(row['without_cache'] / row['with_cache'])} "
-        sentence += "times as much."
+        sentence += "times the work."
     elif chosen:
-        sentence = f"{cost}: the context is full and slides; all {row['tokens']:,} tokens are at other positions."
+        sentence = (
+            f"{cost}: the context is full, so all {row['tokens']:,} tokens move to new positions."
+        )
     prose(sentence, "token", "key", "value", "block", "cache")
     size, unit = next(
         scale for scale in SIZES if table["without_cache"].max() >= scale[0] or scale == SIZES[-1]
@@ -89,12 +87,14 @@ def draw(scene: Scene, written: Written) -> None:
             f"{tokens_read:,} tokens × {config.emb_dim:,} numbers × {number_bytes} bytes = "
             f"{bytes_now} now, {bytes_full} with all {context:,} positions taken."
         )
-    hint = "The same tokens once more, with the cache and without it: each step's pass is timed."
+    hint = "Write the same tokens once more, with the cache and without it, and time each pass."
     again = st.button(
         "Write it again, and time it", key="generate_time_again", icon=":material/timer:", help=hint
     )
     draw_times(scene, written, again)
-    st.caption("Counted are the multiplications of matrices, each with the addition that follows.")
+    st.caption(
+        "We count the multiplications in matrix products, each with the addition that follows."
+    )
     note = "Worked out from the model's sizes alone: a row per written token, in multiply-adds."
     sheet.numbers_of("generate-cost", table, note, "the work of each token")
 

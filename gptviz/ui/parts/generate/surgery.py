@@ -213,27 +213,27 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
         )
     other = places[operation.other]
     if place == other and operation.token is None:
-        return f"**Swapped with itself:** {place} stands on both sides, so nothing changes."
+        return f"**Swapped with itself:** {place} is on both sides, so nothing changes."
     if operation.kind == "swap values":
-        return f"**Values swapped:** {place} and {other} keep their keys and hand over each other's values."
+        return f"**Values swapped:** {place} and {other} keep their keys, but swap their values."
     if operation.token is None:
         return (
-            f"**Swapped whole:** {place} and {other} have changed places in the cache. Attention does not "
-            "know the cache's order, so nothing may change but the last digits."
+            f"**Swapped whole:** {place} and {other} have changed places in the cache. Attention ignores "
+            "the order of the cache, so nothing may change but the last digits."
         )
     new_token = as_code(show_id(scene.lm, operation.token))
-    reading = f"the text was read anew with {new_token} in the place of {other}"
+    reading = f"the model read the text again with {new_token} instead of {other}"
     if place.position < other.position:
         no_effect = (
-            f"**Frozen, to no effect:** {reading}. {place} stands before it and never saw it."
+            f"**Frozen, to no effect:** {reading}. {place} comes before it and never saw it."
         )
         if place.position == 0:
-            no_effect += " Position 0 is frozen where it has itself another token."
+            no_effect += " To freeze position 0, give it another token itself."
         return no_effect
     effect = f"the keys and values of {place} stay as they were: it remembers the old one"
     if place == other:
-        effect = "its own old keys and values stay, as if the old one still stood there"
+        effect = "its own old keys and values stay, as if the old one were still there"
     note = ""
     if place == other == places[-2]:
-        note = " Nothing cached stands behind it, so all is as it was."
+        note = " No cached token comes after it, so nothing changes."
     return f"**Frozen:** {reading}, but {effect}.{note}"

@@ -71,10 +71,10 @@ def draw(
         stopped = "The trial was stopped: there is no verdict."
         trial = wait_for("heads_trial", find, "On trial, passes", stopped)
     elif general is None:
-        st.markdown("A head's label in general is what is put on trial, and that is not known yet.")
+        st.markdown("The trial needs the head's label in general, which is not known yet.")
     else:
         st.markdown(
-            f"*{ROLES[general].label}* claims nothing that can be tried. Choose a label to try it."
+            f"*{ROLES[general].label}* makes no claim that can be tested. Choose a label to test."
         )
     if trial is not None:
         with container:
@@ -91,28 +91,23 @@ def draw(
 
 
 def verdict(trial: Trial) -> str:
-    """The trial's result in a sentence or two: the verdict, and the loss without the head."""
+    """The trial's verdict in a sentence or two."""
     start = f"On trial as *{ROLES[trial.label].label}*:"
     zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
-    costs = f"{capital(heads.cost_without(trial))}."
     if trial.verdict == "not decided":
-        return f"{start} **not decided**. {costs}"
+        return f"{start} **not decided**, because zero and the mean lead to different verdicts."
     if zero != sample:
-        return f"{start} **{zero}** with zero in its place, and **{sample}** with its mean."
+        return f"{start} **{zero}** with zero in its place, **{sample}** with its mean."
     verdicts = {
         "holds": "the label **holds**",
         "withdrawn": f"the label is **withdrawn**. The head is {zero}",
     }
     # a head at rest need not be missed
-    condition = ", whether zero or its mean stands in for the head"
+    condition = ", whether we replace the head by zero or by its mean"
     if trial.label == "first":
         condition = ""
     outcome = verdicts.get(trial.verdict, f"**{zero}**")
-    text = f"{start} {outcome}{condition}."
-    # how much is lost says how much the verdict weighs
-    if trial.verdict in verdicts:
-        return f"{text} {costs}"
-    return text
+    return f"{start} {outcome}{condition}."
 
 
 # ---- which label ----
@@ -128,7 +123,7 @@ def _label(block: int, head: int, general: str | None) -> str | None:
     if general in names:
         placeholder = f"{names[general]}, its own label"
     chosen = CLAIM.choose(
-        "Tried as", names, st.selectbox, index=None, placeholder=placeholder, width=300
+        "Label to test", names, st.selectbox, index=None, placeholder=placeholder, width=300
     )
     if chosen is None and general in TESTABLE:
         return general
@@ -152,32 +147,39 @@ def _turn_to(run: Run, claim: Claim) -> None:
 
 def _explained(trial: Trial) -> None:
     losses = f"{significant(trial.repeated)} nats per token", significant(trial.unrepeated)
-    test = " It must be missed"
     if trial.label == "first":
         test = ""
-    if trial.label in ON_REPEATS:
-        test += (
-            " more on repeated passages than on others, and more so than heads without the label"
+    elif trial.label in ON_REPEATS:
+        test = (
+            "the model must miss the head more on repeated passages than on others, and more so than "
+            "heads without the label; "
         )
+    else:
+        test = "the model must miss the head; "
     prose(
-        f"Does the model need this head for what its label, *{ROLES[trial.label].label}*, says? It reads "
-        f"{trial.passages} passages of books ({trial.tokens} predicted tokens each), after themselves "
-        f"(repeated: loss {losses[0]}) and after another one (unrepeated: {losses[1]}). The head gives zero, "
-        f"then its mean; so do {len(trial.others(BASELINES[0]))} other heads of its "
-        f"block.{test}{test and '.'} Looking only where its label says must cost less than half as much as "
-        "looking at all tokens alike. A verdict needs zero and the mean to agree.",
+        f"Does the model need this head for what its label, *{ROLES[trial.label].label}*, says? To find out, "
+        "we replace the head's output by zero, then by its mean, and do the same to "
+        f"{len(trial.others(BASELINES[0]))} other heads of its block. The model reads {trial.passages} "
+        f"passages of books ({trial.tokens} predicted tokens each): after themselves (repeated: loss "
+        f"{losses[0]}) and after another passage (unrepeated: {losses[1]}). For the label to hold, {test}"
+        "looking only where the label says must cost less than half of what it costs to look at all tokens "
+        "alike; and zero and the mean must lead to the same verdict.",
         *("head", "block"),
     )
-    st.markdown(verdict(trial))
+    text = verdict(trial)
+    # how much is lost says how much the verdict weighs
+    if trial.verdict != "not shown":
+        text += f" {capital(heads.cost_without(trial))}."
+    st.markdown(text)
     st.html(tables.STYLE + _table(trial))
     caption = (
-        f"By how much the loss rises, in nats per token: the mean over {trial.passages} passages ± its "
-        f"standard error. Less than {SURE:.0f} standard errors above zero cannot be told from nothing. The "
-        "passages are of five books, and count as if each were of its own: those of one book may be alike, "
-        "and the true error larger."
+        f"How much the loss rises, in nats per token: the mean over {trial.passages} passages ± its "
+        f"standard error. A rise of less than {SURE:.0f} standard errors cannot be told from zero. The "
+        "passages come from five books and are counted as independent; passages of one book may be alike, "
+        "so the true error may be larger."
     )
     if trial.verdict == "not shown":
-        caption += " The head may look there all the same: others may stand in for it."
+        caption += " The head may look there all the same: others may do its work when it is gone."
     st.caption(caption)
 
 
@@ -286,7 +288,7 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
     st.session_state[_ALL] = False
     ended = Counter(trial.verdict for trial in tried.values())
     counts = ", ".join(f"{ended[outcome]} {words}" for outcome, words in ENDED.items())
-    st.markdown(f"{len(tried)} of the {len(all_claims)} labels in general were tried: {counts}.")
+    st.markdown(f"Tried so far: {len(tried)} of {len(all_claims)} labels in general. {counts}.")
     failed = st.session_state.get(_FAILED)
     if failed is not None:
         st.warning(

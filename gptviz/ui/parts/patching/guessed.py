@@ -25,18 +25,18 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
             place = f" · head {row['head']}"
         return f"{called[row['site']]}, block {row['block']}{place}"
 
-    st.subheader("All of it from one gradient", anchor=False)
+    st.subheader("All patches from one gradient", anchor=False)
     agreements = agreement(table)
-    text = "**Attribution patching** makes no patch. It guesses what each would do from one pass and its "
-    text += "gradient: (the value put in − what stood there) × gradient, added up."
+    text = "**Attribution patching** estimates what every patch would do, from one pass and its gradient: "
+    text += "(new value − old value) × gradient, summed."
     correlated = agreements.dropna(subset="correlation").sort_values("correlation")
     if len(correlated) > 1:
         rows = correlated[["site", "correlation"]].itertuples(index=False)
-        phrases = [f"for the {called[site]} (**{fixed(r, 3)}**)" for site, r in rows]
-        text += f" Guess and truth correlate best {phrases[-1]}, least {phrases[0]}."
+        phrases = [f"for the {called[site]} (correlation **{fixed(r, 3)}**)" for site, r in rows]
+        text += f" Estimate and truth agree best {phrases[-1]} and worst {phrases[0]}."
     farthest = agreements.loc[agreements["worst"].idxmax()]
-    text += f" Farthest off is the {where(farthest)}: guessed {significant(farthest['estimate'])} logits, really "
-    prose(f"{text}{significant(farthest['change'])}.")
+    text += f" The largest error is at the {where(farthest)}: estimated {significant(farthest['estimate'])} "
+    prose(f"{text}logits, in truth {significant(farthest['change'])}.")
     points = table.loc[agreements["row"]].round(3).groupby(["change", "estimate"], sort=False)
     worst = {  # values often stand where outputs do
         rows.index[0]: ", ".join(rows["site"].map(called)) for _, rows in points
@@ -45,19 +45,21 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
     with left:
         points_at = table["change"].to_numpy(float), table["estimate"].to_numpy(float)
         names = [worst.get(row, "") for row in table.index]
-        says = [f"{where(row)}: really %.3f, guessed %.3f" for _, row in table.iterrows()]
-        axes = "what the patch does, in logits", "what the gradient guesses"
+        says = [f"{where(row)}: in truth %.3f, estimated %.3f" for _, row in table.iterrows()]
+        axes = "what the patch does, in logits", "what the gradient estimates"
         fig = off_the_line(*points_at, names, says, axes, scene.mode, named=len(table))
-        alt = f"What each patch does to the difference of logits, and what one gradient guesses ({way})"
+        alt = f"What each patch does to the difference of logits, and what one gradient estimates ({way})"
         scene.chart(fig, key="patching_estimate", alt=alt, which=(way, "estimate"))
     with right:
-        st.caption("In logits. The worst of each, if it is far off, has its name in the picture.")
+        st.caption(
+            "In logits. Names in the picture: the worst estimate of each kind, if it is far off."
+        )
         columns = {"site": "patched", "largest": "largest change", "worst": "worst error"}
         displayed = agreements.assign(site=agreements["site"].map(called))[
             ["site", "largest", "correlation", "worst"]
         ]
         sheet.table("attribution patching", Both(displayed.rename(columns=columns)), digits=3)
         st.caption(
-            "A gradient knows only the slope where the pass stands. Where the model bends on the way, the "
-            "guess misses: a softmax that is nearly all at one key hardly has a slope."
+            "A gradient only knows the slope at one point. Where the model curves on the way, the estimate "
+            "misses: a softmax with nearly all its weight on one key is almost flat."
         )

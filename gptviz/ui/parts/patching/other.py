@@ -51,25 +51,25 @@ PAIRS = (
         "A copied word",
         DEFAULT_TEXT,
         DEFAULT_TEXT.replace("mill", "barn"),
-        "The word stays at its own place until the last block, whose attention hands it to the end.",
+        "The answer stays at its own token until the last block, where attention moves it to the end.",
     ),
     Known(
         "She and he",
         "The king loved his daughter, but she did not love",
         "The king loved his daughter, but he did not love",
-        "Up to block 3 the answer stands at ·she | ·he; there one head, block 3 · head 7, hands it to ·love.",
+        "Up to block 3 the answer is at ·she | ·he; there one head, block 3 · head 7, moves it to ·love.",
     ),
     Known(
         "His and her",
         "The man took off",
         "The woman took off",
-        "A short one: the answer moves from the second token to the last on its way through the blocks.",
+        "A short example: on its way through the blocks, the answer moves from the second token to the last.",
     ),
     Known(
-        "A word more",
+        "An extra word",
         "The man took off",
         "The old woman took off",
-        "One text has a token more: the page says which one to add, and where.",
+        "One text has an extra token: the page says which one the other needs, and where.",
     ),
 )
 
@@ -119,15 +119,13 @@ def choose(scene: Scene) -> Other | None:
             elif scene.run.edits:
                 whose = "the unpatched model's"
             note = (
-                f"Made from your prompt: {old_token} (position {counterpart.position}) became {new_token}, "
-                "which of all "
+                f"Made from your prompt: {old_token} (position {counterpart.position}) became {new_token}. "
+                "Of all one-token "
             )
-            note += f"changes of one token that were tried moves {whose} prediction most."
+            note += f"changes that were tried, this one moves {whose} prediction most."
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_other"):
-        placeholder = (
-            "Other text: nearly the same, as many tokens, one word another. Enter takes it."
-        )
+        placeholder = "Other text: change one word, keep the number of tokens, press Enter"
         st.text_input(
             "Other text",
             key=_BOX,
@@ -135,17 +133,17 @@ def choose(scene: Scene) -> Other | None:
             label_visibility="collapsed",
             on_change=_typed,
         )
-        hint = (
-            "From your prompt: of all changes of one token the one that moves the prediction most."
-        )
-        button("Make one", "other_make", _choose, None, True, icon="auto_fix_high", help=hint)
-    request = "Patching needs a second text: type one above, as many tokens, one word another; or have one "
-    request += "made, which takes a while for a text of this length."
+        hint = "Changes one token of your prompt: the change that moves the prediction most, of those tried."
+        button("Suggest one", "other_make", _choose, None, True, icon="auto_fix_high", help=hint)
+    request = "Patching needs a second text. Type one above, with one word changed and the same number of "
+    request += "tokens, or let the page suggest one (this takes a while for a text of this length)."
     if text is None:
-        failure = "No other text was found that differs in one token and makes the model say something else."
+        failure = (
+            "We found no text that differs in one token and makes the model predict something else."
+        )
         was_tried = MADE.value or not is_long
         st.info(
-            f"{failure} Type one above: as many tokens, one word another." if was_tried else request
+            f"{failure} Type one above, with the same number of tokens." if was_tried else request
         )
         return None
     reading = read(scene.lm, text, scene.special)
@@ -156,7 +154,7 @@ def choose(scene: Scene) -> Other | None:
     _rows(scene, other)
     if scene.run.ids == other.ids:
         st.warning(
-            "The two texts are the same: a patch puts back what stood there, and changes nothing."
+            "The two texts are the same, so a patch changes nothing. Change a word of one of them."
         )
     elif note:
         st.caption(note)
@@ -193,7 +191,7 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
     if count > 3:
         places.append(f"and {count - 3} more")
     st.warning(
-        "Values are patched position by position, so both texts need the same number of tokens. "
+        "We patch position by position, so both texts need the same number of tokens. "
         f"{names[0]} has {len(shorter)}, {names[1]} {len(longer)}: add {tokens} to it, for example "
         f"{', '.join(places)}."
     )

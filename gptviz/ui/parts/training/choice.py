@@ -38,9 +38,9 @@ FIELDS: dict[str, tuple[str, tuple[float, ...] | int, str]] = {
     "n_heads": (
         "Heads",
         (1, 2, 4, 8),
-        "How many heads in each block; they divide the width among them.",
+        "How many heads in each block; they share the width.",
     ),
-    "emb_dim": ("Width", (16, 32, 64, 128), "How many numbers stand for a token."),
+    "emb_dim": ("Width", (16, 32, 64, 128), "How many numbers represent a token."),
     "context_length": ("Context", (16, 32, 64, 128), "How many tokens it reads at once."),
     "batch_size": ("Batch", (8, 16, 32, 64), "How many windows of text at each step."),
     "learning_rate": (
@@ -51,14 +51,14 @@ FIELDS: dict[str, tuple[str, tuple[float, ...] | int, str]] = {
     "dropout": (
         "Dropout",
         (0.0, 0.1, 0.2, 0.5),
-        "Which share of the numbers goes out, by chance, at each step.",
+        "The share of the numbers that is set to 0, at random, in each step.",
     ),
     "weight_decay": (
         "Weight decay",
         (0.0, 0.01, 0.1, 1.0),
         "How much each weight shrinks at each step, times the learning rate.",
     ),
-    "steps": ("Steps", 100, "How often all numbers of the model are changed."),
+    "steps": ("Steps", 100, "How many times all numbers of the model are updated."),
     "seed": (
         "Seed",
         1,
@@ -93,7 +93,7 @@ def presets(primary: bool) -> None:
 
 def form() -> None:
     """Draw a form for everything, with the number of parameters that the model will have."""
-    task = TASK.choose("It learns", {name: TASK_NAMES[name] for name in TASKS})
+    task = TASK.choose("Train on", {name: TASK_NAMES[name] for name in TASKS})
     prose(f"{TASKS[task].capitalize()}.")
     if task == "own":
         prompt.box()
@@ -112,7 +112,7 @@ def form() -> None:
     ):
         for switch, label in zip(SWITCH.values(), SWITCHED, strict=True):
             switch.widget(st.toggle, label)
-        activation = ACTIVATION.choose("Between the matrices of a feed-forward", ACTIVATIONS)
+        activation = ACTIVATION.choose("Activation of the feed-forward layer", ACTIVATIONS)
     chosen = LiveConfig(
         task=task,
         activation=activation,
@@ -125,7 +125,9 @@ def form() -> None:
     tokens = chosen.steps * chosen.batch_size * chosen.context_length
     summary = f"**{chosen.parameters(size):,} parameters**: {counted(chosen.n_layers, 'block')} of "
     summary += f"{counted(chosen.n_heads, 'head')}, {chosen.emb_dim} wide, a vocabulary of {size:,} characters. "
-    summary += f"{chosen.steps:,} steps of {chosen.batch_size} windows are {tokens:,} tokens."
+    summary += (
+        f"In {chosen.steps:,} steps of {chosen.batch_size} windows it reads {tokens:,} tokens."
+    )
     prose(summary, "parameter", "block", "head")
     button("Train it", "training_start", start, (chosen,), text, icon="play_arrow", primary=True)
 

@@ -33,7 +33,7 @@ _OPENED = "training_opened"  # in the session: the name of the model that was op
 def probe_input(probes: tuple[Probe, ...]) -> int:
     """Draw which text the heads are shown on; return its place."""
     names = ["text" if probe.period is None else f"{probe.period} repeated" for probe in probes]
-    return int(PROBE.choose("Every head on a fixed probe", dict(enumerate(names))))
+    return int(PROBE.choose("Show the heads on this test text", dict(enumerate(names))))
 
 
 def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: int) -> None:
@@ -47,7 +47,7 @@ def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: 
         previous = measured.previous_token[block][head]
         says = f"Induction score {fixed(induction, 3)}, previous-token score {fixed(previous, 3)}."
         if (block, head) in off:
-            says = f"Switched off in training: what it looks at reaches nobody. {says}"
+            says = f"Switched off during training: nothing uses what it finds. {says}"
             return Thumbnail(kind="off", label="off", says=says, write=0.0)
         if induction >= previous:
             name = "induction"
@@ -90,14 +90,14 @@ def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
     probe = run.task.probes[PROBE.value]
     measured = seen.at(step)
     st.subheader(f"Block {block}, head {head}", anchor=False)
-    looks = "The probe is ordinary text."
+    looks = "The test text is ordinary text."
     if (period := probe.period) is not None:
-        looks = f"The probe's passage has {period} tokens: an induction head draws a line "
+        looks = f"The passage repeats every {period} tokens: an induction head draws a line "
         looks += (
             f"{period - 1} places left of the diagonal, a previous-token head one place left of it."
         )
     st.markdown(
-        f"After step {step:,}: induction {fixed(measured.induction[block][head], 2)}, previous token "
+        f"Scores after step {step:,}: induction {fixed(measured.induction[block][head], 2)}, previous token "
         f"{fixed(measured.previous_token[block][head], 2)}. {looks}"
     )
     tokens = [show_token(character.encode()) for character in probe.text]
@@ -145,7 +145,7 @@ def sample(run: LiveRun, seen: Seen, step: int) -> None:
     if task.floor is not None and probe.period is not None:  # then there is one right answer
         start = len(task.prompt)
         right = sum(a == probe.text[(start + i) % probe.period] for i, a in enumerate(written))
-        st.caption(f"{right} of these {len(written)} tokens are the passage's.")
+        st.caption(f"{right} of these {len(written)} tokens continue the passage correctly.")
 
 
 # ---- fork it ----
@@ -157,7 +157,7 @@ def fork(training: Training, seen: Seen, step: int) -> None:
         st.markdown(f"A run has at most {MOST_STEPS:,} steps, all of them before this snapshot.")
         return
     st.markdown(
-        f"Go back to step {step:,}, switch a head off, and go on with the very same batches."
+        f"Go back to step {step:,}, switch off a head, and continue with exactly the same batches."
     )
     induction = {
         (b, h): score
@@ -213,8 +213,8 @@ def take(training: Training, step: int) -> None:
         st.markdown(f"{why_not}.")
         return
     st.markdown(
-        "`model.pth` is what the book saves: `torch.save(model.state_dict(), ...)`. *More models* opens all "
-        "three files again, and so does `gptviz.load` of the folder."
+        "`model.pth` is what the book saves: `torch.save(model.state_dict(), ...)`. Open all three files "
+        "again under *More models*, or their folder with `gptviz.load`."
     )
     with st.container(horizontal=True, gap="small", key="training_take"):
         label = "Open it in the other pages"
@@ -234,7 +234,7 @@ def take(training: Training, step: int) -> None:
         st.rerun()  # the model belongs to the whole page
     if st.session_state.get(_OPENED) == state.model().name:
         st.success(
-            "All pages now show this model, and the probe is their prompt. The sidebar leads back."
+            "All pages now show this model, with the test text as their prompt. Go back in the sidebar."
         )
         for page in ("attention", "overview"):
             link(page, state.link())

@@ -33,9 +33,9 @@ def progress(status: Status, state: str, place: int | None, at_once: int) -> str
         if status.step:
             waits = f"Waiting at {where}"
         where = place_in_line(place or 1).lower()
-        return f"{waits}: {where}. On this server {one} at a time; yours begins by itself."
+        return f"{waits}: {where}. On this server {one} at a time; yours starts by itself."
     if state == "starting":
-        return "Starting: a process of its own is being set up, which takes a few seconds."
+        return "Starting: this takes a few seconds."
     if not status.tokens_per_second:
         return f"{WORDS[state]}: {where}."
     speed = f"{status.seconds:.1f} s of training, {status.tokens_per_second:,.0f} tokens per second"
@@ -50,38 +50,37 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
     blind = significant(task.ln_v, 3)
     if born is None:
         best, block, head = last.best_induction
-        start = "No head has found it yet."
+        start = "No induction head yet."
         if over:
             start = f"No induction head by step {last.step:,}."
-        costs = f"The validation loss is {significant(last.validation, 3)} nats per token; a blind "
-        costs += f"guess costs {blind}, and what nobody can foresee {significant(task.floor, 3)}."
+        costs = f"The validation loss is {significant(last.validation, 3)} nats per token. Guessing blindly "
+        costs += f"would cost {blind}; what nobody can predict costs {significant(task.floor, 3)}."
         if not seen.config.attention:
-            return f"**There is no attention, and so no induction head.** {costs}"
+            return f"**Without attention there is no induction head.** {costs}"
         sentences = [f"**{start}** {costs}"]
         sentences.append(
             f"The best induction score is {fixed(best, 2)} (block {block}, head {head})."
         )
         if over and seen.config.n_layers == 1:
-            sentences.append("With one block no head can read what another head wrote.")
+            sentences.append("With one block, no head can use what another head found.")
         return " ".join(sentences)
     before = seen.measures[born.before]
     after = seen.measures[born.there]
     previous_head = born.previous
     score_before = before.induction[born.head.block][born.head.head]
     text = (
-        f"**An induction head was born between step {before.step:,} and step {after.step:,}**: block "
-        f"{born.head.block}, head {born.head.head}, from a score of {fixed(score_before, 2)} to "
-        f"{fixed(born.head.score, 2)}. In these steps the validation loss went from "
-        f"{significant(before.validation, 3)} to {significant(after.validation, 3)} nats; a blind guess "
-        f"costs {blind}."
+        f"**An induction head was born by step {after.step:,}.** From step {before.step:,} to there, the "
+        f"score of block {born.head.block}, head {born.head.head} rose from {fixed(score_before, 2)} to "
+        f"{fixed(born.head.score, 2)}, and the validation loss went from "
+        f"{significant(before.validation, 3)} to {significant(after.validation, 3)} nats. Guessing blindly "
+        f"would cost {blind}."
     )
     if previous_head is None:
         return text
     return text + (
-        f" At step {after.step:,} the head of an earlier block that looks most at the previous token is "
-        f"block {previous_head.block}, head {previous_head.head}: a score of "
-        f"{fixed(previous_head.score, 2)}, and {fixed(previous_head.score - born.rise, 2)} at step "
-        f"{seen.measures[0].step:,}."
+        f" Of the heads in earlier blocks, block {previous_head.block}, head {previous_head.head} then looks "
+        f"most at the previous token: its score is {fixed(previous_head.score, 2)}, against "
+        f"{fixed(previous_head.score - born.rise, 2)} at step {seen.measures[0].step:,}."
     )
 
 
@@ -89,23 +88,23 @@ def characters(seen: Seen, task: Task) -> str:
     """The story of a text's characters: what they cost, and since when less than a bigram's."""
     last = seen.measures[-1]
     best = min(seen.measures, key=lambda measures: measures.validation)
-    text = f"After step {last.step:,} a character that it never trained on costs "
-    text += f"**{significant(last.validation, 3)} nats**; a blind guess costs {significant(task.ln_v, 3)}, "
-    text += f"the bigram {significant(task.bigram, 3)}."
+    text = "Predicting text that it never trained on costs the model "
+    text += f"**{significant(last.validation, 3)} nats** per character. That is after step {last.step:,}; "
+    text += f"guessing blindly costs {significant(task.ln_v, 3)}, a bigram model {significant(task.bigram, 3)}."
     passed = list(
         takewhile(lambda measures: measures.validation < task.bigram, reversed(seen.measures))
     )
     if passed:
-        text += (
-            f" Since step {passed[-1].step:,} it costs less than with the bigram: the model knows "
-        )
-        text += "more than the last character."
+        text += f" Since step {passed[-1].step:,} the model beats the bigram: it uses more than the last "
+        text += "character."
     if last.validation > best.validation + 0.05:
-        text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
+        text += (
+            f" The model was better at step {best.step:,}: {significant(best.validation, 3)} nats."
+        )
         if best.train is not None and last.train is not None:
             cost_then = significant(best.train, 3)
             cost_now = significant(last.train, 3)
-            text += f" What it does train on cost {cost_then} then, and costs {cost_now} now."
+            text += f" The text that it trains on cost {cost_then} then and costs {cost_now} now."
     return text
 
 
@@ -113,7 +112,7 @@ def beside(seen: Seen) -> str:
     """A sentence about the other run."""
     last = seen.measures[-1]
     score, block, head = last.best_induction
-    text = f" Beside it, dashed, **{seen.name}**: after step {last.step:,} its validation loss is "
+    text = f" Dashed, for comparison: **{seen.name}**. After step {last.step:,} its validation loss is "
     text += significant(last.validation, 3)
     if seen.config.attention:
         text += f", its best induction score {fixed(score, 2)} (block {block}, head {head})"
@@ -123,9 +122,9 @@ def beside(seen: Seen) -> str:
 def forked(step: int, heads: tuple[tuple[int, int], ...]) -> str:
     """A sentence about a fork: the step that it starts from, and the (block, head) that are off."""
     if not heads:
-        return f"A fork: it goes on from step {step:,} of another run with nothing changed."
+        return f"This fork continues another run from step {step:,}, with nothing changed."
     off = ", ".join(f"head {head} of block {block}" for block, head in heads)
-    return f"A fork: from step {step:,} on, {off} {is_or_are(len(heads))} off."
+    return f"This run is a fork: from step {step:,} on, {off} {is_or_are(len(heads))} off."
 
 
 def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, over: bool) -> str:
@@ -136,19 +135,19 @@ def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, 
     before = on.measures[birth.before].step
     after = on.measures[birth.there].step
     born = off.birth
-    text = f"**Tested: head {head[0]}.{head[1]} off from step {step:,} on** ({off.name}), all else the same. "
+    text = f"**Tested: head {head[0]}.{head[1]} off from step {step:,} on** ({off.name}), all else unchanged. "
     if born is None:
         if off.measures:
             last = off.measures[-1].step
         else:
             last = step
-        text += f"There is no induction head by step {last:,}; with the head on ({on.name}) one came between "
-        text += f"step {before:,} and step {after:,}."
+        text += f"There is no induction head by step {last:,}; with the head on ({on.name}) one appeared "
+        text += f"between step {before:,} and step {after:,}."
         if last >= after:
-            return f"{text} Up to here this training needs the head."
+            return f"{text} So far, this training needs the head."
         if over:
-            return f"{text} It ended too early to tell."
-        return f"{text} It is not there yet."
+            return f"{text} The run ended too early to tell."
+        return f"{text} It may still come."
     born_at = off.measures[born.there].step
     when = "the same step as"
     if born_at > after:
@@ -156,7 +155,7 @@ def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, 
     elif born_at < after:
         when = f"{after - born_at:,} steps earlier than"
     return (
-        f"{text}An induction head came all the same: block {born.head.block}, head {born.head.head}, "
+        f"{text}An induction head appeared anyway: block {born.head.block}, head {born.head.head}, "
         f"{fixed(born.head.score, 2)} at step {born_at:,}. That is {when} with the head on ({on.name}, "
-        f"{fixed(birth.head.score, 2)}). The head is not shown to be needed here: others may stand in for it."
+        f"{fixed(birth.head.score, 2)}). So nothing shows that the head is needed; others may replace it."
     )

@@ -14,7 +14,7 @@ from gptviz.figures.token_graph import flow_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, Scene, between, if_there, sideways
-from gptviz.ui.words import Place, prose
+from gptviz.ui.words import Place, counted, prose
 
 FROM = 1.0
 TO = 30.0
@@ -49,21 +49,21 @@ def draw(scene: Scene) -> None:
                 THRESHOLD.number(st.slider, "Follow edges of more than … %", FROM, TO, **options)
                 / 100
             )
-            hint = "On, as in LLM Transparency Tool: each head's part is compared with the threshold by "
-            hint += "itself, and what remains is scaled up to 100 %. Off: the heads are added up, nothing is "
-            hint += "scaled."
+            hint = "On (as in LLM Transparency Tool): compare each head with the threshold by itself, and scale "
+            hint += "what remains up to 100 %. Off: add up the heads and scale nothing."
             scaled = RENORMALIZE.widget(st.toggle, "Head by head", help=hint)
     method = token_flow if way == CONTRIBUTIONS else rollout
     result = sheet.once(scene.run, method, selected)
     rows, followed = result if way == CONTRIBUTIONS else (result, 1.0)  # (L + 1, n)
     row = rows[0].numpy()
     with sentence:
-        text = f"By {way.lower()}, **{percent(float(row[selected]))}** of the last stream of "
-        text += f"{Place(labels[selected], selected)} is its own"
+        text = f"In the end **{percent(float(row[selected]))}** of the residual stream of "
+        text += f"{Place(labels[selected], selected)} is its own (by {way.lower()})."
         if selected:
             most = int(row[:selected].argmax())
-            text += f", and {percent(float(row[most]))}, the most of any other, from {Place(labels[most], most)}"
-        prose(f"{text}.", "residual stream")
+            text += f" Of the other tokens, {Place(labels[most], most)} contributes most: "
+            text += f"{percent(float(row[most]))}."
+        prose(text, "residual stream")
     if way == CONTRIBUTIONS:
         graph = sheet.once(scene.run, contribution_graph, selected, threshold, scaled)
         sideways("why_flow")
@@ -77,14 +77,14 @@ def draw(scene: Scene) -> None:
         if scaled:
             heads = "each head by itself, and what remains is scaled up to 100 %"
         text = (
-            f"{len(graph.edges)} edges. A dot is a token's stream after a step; an edge's thickness is its "
-            "share of the stream above. "
-            f"Followed is what makes more than {percent(threshold)}, {heads}."
+            f"{counted(len(graph.edges), 'edge')}. Each dot is a token's stream after a step. The thicker an edge, the "
+            "larger its share of the stream above. "
+            f"The picture follows edges of more than {percent(threshold)}, {heads}."
         )
         if graph.left_out:
-            text += f" {graph.left_out} places that are reached are not followed further."
+            text += f" It stops early at {counted(graph.left_out, 'place')}."
         st.caption(text)
-        caption = "A row an edge: contribution is its share of the target's stream after the block's step; "
+        caption = "One row per edge: contribution is its share of the target's stream after the block's step; "
         caption += "head is the one that gives most of it."
         sheet.numbers_of("why-graph", graph.edges, caption, "the graph's edges", missing="–")
     # of the token alone, on top, the share is 1
@@ -104,10 +104,10 @@ def draw(scene: Scene) -> None:
     )
     if followed < 1:
         st.caption(
-            f"Each block follows {percent(followed)} of the whole or more; the rest is taken to stay."
+            f"Every block follows at least {percent(followed)} of the whole, and counts the rest as staying."
         )
-    text = f"**What it assumes.** {ASSUMES[way]} This is what the stream is made of, not what of it speaks "
-    text += "for a word."
+    text = f"**What it assumes.** {ASSUMES[way]} This shows what the stream is made of, not which part of it "
+    text += "votes for a word."
     prose(text, "residual stream", "block", "head", "attention", "feed-forward")
 
     def shares() -> pd.DataFrame:
@@ -115,6 +115,6 @@ def draw(scene: Scene) -> None:
         columns = {"depth": depth, "position": position, "token": [labels[i] for i in position]}
         return pd.DataFrame(columns | {"share": rows.flatten().double().numpy()})
 
-    caption = "A row a depth and a token: the share of the selected token's last stream that comes from it."
+    caption = "One row per depth and token: the share of the selected token's last stream that comes from it."
     sheet.numbers_of("why-flow", shares, caption, "shares at each depth")
     sheet.code_of(scene, [TransformerBlock.forward], method, position=selected, key="in_code_flow")

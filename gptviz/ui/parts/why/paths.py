@@ -46,20 +46,21 @@ def draw(scene: Scene, target: Target) -> None:
     else:
         which = f"The {len(edges_drawn)} largest of {len(above)}"
     st.caption(
-        f"{which} edges of {percent(threshold)} and more are drawn. 100 % is {significant(result.scale)}, "
-        "the sizes of all that is written straight to the word, whose sum is its logit minus "
-        f"{compared_with(target.against_shown)}, {significant(result.total)}."
+        f"{which} edges of {percent(threshold)} or more are drawn. 100 % is {significant(result.scale)}: all "
+        "direct contributions to the word, added up without their signs. With their signs they add up to "
+        f"{significant(result.total)}, its logit minus {compared_with(target.against_shown)}."
     )
     prose(
-        "Circles are heads (block.head), squares feed-forwards, dots tokens with their position's embedding.",
+        "Circles are heads (block.head), squares feed-forward layers, dots the embeddings of token and position.",
         *("head", "feed-forward", "embedding"),
     )
-    text = "**What it assumes.** Full edges are exact, with LayerNorms and attention weights held as they "
-    text += "are: what a head took from a token is split by who had written that token's stream. Dotted "
-    text += "edges say what made a head look there, to first order: the gradient of its part by query or "
-    text += "key, times what each part wrote of them. A feed-forward is not linear: no path goes on below it."
+    text = "**What it assumes.** Solid edges are exact, with LayerNorms and attention weights held fixed: "
+    text += "they split what a head took from a token among the parts that had made that token's stream. "
+    text += "Dotted edges show, to first order, what made a head look there: the gradient of its contribution "
+    text += "by query or key, times what each part added to them. A feed-forward layer is not linear, so "
+    text += "paths end there."
     prose(text, "LayerNorm", "query", "key", "attention weight")
-    caption = "A row an edge: what writes at which position, and which head reads it there, by value (V), "
+    caption = "One row per edge: which part writes at which position, which head reads it there, by value (V), "
     caption += (
         "query (Q) or key (K). In logits. `parent` is the edge that the reading head itself makes."
     )
@@ -78,7 +79,7 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
             return f"the token {place}"
         if row["part"] == "head":
             return f"block {row['block']}, head {row['head']} at {place}"
-        return f"the feed-forward of block {row['block']} at {place}"
+        return f"the feed-forward layer of block {row['block']} at {place}"
 
     def largest(frame: pd.DataFrame) -> dict[str, Any]:
         return rows[int(frame.loc[frame["logits"].abs().idxmax(), "edge"])]
@@ -89,7 +90,7 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
     if exact.empty:
         least = percent(LEAST)
         sentences = [
-            f"Nothing that a head read makes {least} of the word: no path goes through a head."
+            f"No path goes through a head: nothing that a head read reaches {least} of the word."
         ]
     else:
         row = largest(exact)
@@ -102,19 +103,19 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
         comparison = towards(target.shown, target.against_shown)
         logits = significant(row["logits"])
         sentences = [
-            f"**The strongest path** to {comparison}, exactly: {path}: **{logits}** logits."
+            f"**The strongest path** to {comparison}: {path}. It contributes exactly **{logits}** logits."
         ]
     if len(steering):
         row = largest(steering)
-        direction = "less"
+        direction = "lowered"
         if row["logits"] >= 0:
-            direction = "more"
-        subject = "the key that it read there"
+            direction = "raised"
+        reader = writer(rows[row["parent"]])
+        changed = f"the key that {reader} read there"
         if row["by"] == "Q":
-            subject = "its own query"
+            changed = f"the query of {reader}"
         sentences.append(
-            f"**Why a head looked where it did**, to first order: {writer(rows[row['parent']])} wrote "
-            f"**{significant(abs(row['logits']))}** logits {direction} for what {writer(row)} had put "
-            f"into {subject}."
+            f"**Why a head looked where it did**, to first order: {writer(row)} added to {changed}. That "
+            f"{direction} the reading head's contribution by **{significant(abs(row['logits']))}** logits."
         )
     return sentences

@@ -1,0 +1,58 @@
+"""The sidebar: few doors, and what opens behind them."""
+
+import pytest
+
+from gptviz.ui.shell.navigation import PAGES, PAIRED, SECTIONS, UNLISTED
+from gptviz.ui.shell.picker import size_of
+from tests.specs import links
+
+DOORS = ["Guess", "Tokens", "Embeddings", "LayerNorm"]
+DOORS += ["Attention", "Feed-forward", "Next token", "Generate"]
+HEADINGS = ["With the book, by chapter", "Explain", "Which part did it?"]
+
+
+def headings(at):
+    """The folded headings of the sidebar: whether each is open."""
+    return {box.label: box.proto.expanded for box in at.sidebar.expander}
+
+
+@pytest.mark.parametrize(
+    ("name", "heading"),
+    [
+        ("next_token", ""),
+        ("loss", HEADINGS[0]),
+        ("logit_lens", HEADINGS[1]),
+        ("why", HEADINGS[2]),
+    ],
+)
+def test_the_sidebar_has_eight_doors_three_headings_and_one_line(run_page, name, heading):
+    at = run_page(name, text="one two", token=1)
+    assert headings(at) == {each: each == heading for each in HEADINGS}
+    folded = [label for box in at.sidebar.expander for label in links(box)]
+    every = links(at.sidebar)
+    seen = [label for label in every if label not in folded]
+    assert seen == DOORS
+    assert all("text=one+two" in link.query_string for link in every.values())
+    beside = {PAGES[page].title for page in (*PAIRED, *UNLISTED)}
+    titles = {door.in_list or door.title for door in PAGES.values()}
+    assert titles <= {*every} | beside
+    lines = at.sidebar.get("popover")
+    assert [line.proto.popover.label for line in lines] == ["**mini** · 7 million numbers"]
+
+
+def test_every_address_of_the_list_is_one_of_before():
+    assert {page for doors in SECTIONS.values() for page in doors} == {*PAGES} - {*UNLISTED}
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (6_897_152, "7 million numbers"),
+        (124_439_808, "124 million numbers"),
+        (1_557_611_200, "1.56 billion numbers"),
+        (9_408, "9,408 numbers"),
+        (1_200_000, "1.20 million numbers"),
+    ],
+)
+def test_a_size_at_a_glance(count, words):
+    assert size_of(count) == words
