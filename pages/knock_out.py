@@ -296,7 +296,7 @@ if measure == "logit" and opposite:
         "on all large logits. "
     )
 said = (
-    f"{text}A pale cell need not mean an idle part: others may do the same work, or step in once it is "
+    f"{text}A part with a small loss need not be idle: others may do the same work, or step in once it is "
     "gone. So the single losses do not add up to the loss of all parts together."
 )
 words.prose(said, "residual stream", "feed-forward")

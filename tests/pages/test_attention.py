@@ -244,4 +244,4 @@ def test_rows_that_a_change_scales_are_not_said_to_sum_to_1(run_page, mini, edit
     assert ("goes elsewhere" not in said) == scaled == ("each row sums to 0" not in said)
     assert "gives nothing else" not in said  # nothing is hidden
     said = prose(run_page("compare", **query))
-    assert ("of its attention stands elsewhere" not in said) == scaled
+    assert ("attention goes to other tokens" not in said) == scaled

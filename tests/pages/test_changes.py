@@ -178,7 +178,7 @@ def test_what_is_looked_at_is_switched_off_for_the_whole_app(run_page, page, que
         (
             "residual_stream",
             {"edits": "z.4.3=zero", "block": 2},
-            "cannot matter for what block 2 writes",
+            "cannot matter for what block 2 adds",
         ),
         (
             "residual_stream",

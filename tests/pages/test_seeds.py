@@ -25,7 +25,7 @@ def test_tokens_has_the_special_words_and_every_words_id(run_page):
     assert longer[1] == "[BOS] 5 | Hello 2 | , 1 | brave 3 | world 4 | ! 0 | [EOS] 6"
     assert shorter[1] == "[BOS] 5 | Hello 2 | , 1 | world 4 | ! 0 | [EOS] 6 | [PAD] 7"
     at = run_page("tokens", text="one two " * 30)
-    assert "The first 12 words and punctuation marks of your prompt." in prose(at)
+    assert "The table shows the first 12 words and punctuation marks of your text." in prose(at)
     longer, shorter = table(at, "words in a batch")
     assert longer[1].count("one") + longer[1].count("two") == 12 and "[UNK]" in shorter[1]
 
@@ -50,7 +50,7 @@ def test_attention_by_hand_has_the_final_class(run_page):
     at = run_page("attention_by_hand", hand_way="combined")
     rows = table(at, "out_proj")
     assert [row[3:] for row in rows] == [[four(value) for value in row] for row in combined.PRINTED]
-    assert "[0.2943, 0.3897]" in paragraph(at, "the book prints the same")
+    assert "[0.2943, 0.3897]" in paragraph(at, "as printed in the book")
     assert [row[1] for row in table(at, "shapes")][-1] == "2 × 6 × 2"
     for head, chart in enumerate(charts(at)):
         cells = np.array(chart["data"][0]["z"], dtype=float)
@@ -84,7 +84,7 @@ def test_anatomy_draws_the_memory_of_the_scores(run_page, mini):
     assert [*lines["all blocks"]] == [144 * 4 * n**2 for n in lengths]
     (weights,) = {float(y) for y in lines["all weights, for comparison"]}
     assert weights == 4 * sum(one.parameters for one in anatomy(shown).tensors)
-    assert "**50.3 MB** of them in one block" in words(at)  # 12 heads x 1,024 x 1,024 x 4 bytes
+    assert "the scores of one block take **50.3 MB**" in words(at)  # 12 heads x 1,024 x 1,024 x 4 bytes
 
 
 def test_layernorm_divides_by_n_and_says_what_n_minus_1_would_give(run_page, mini):
@@ -93,7 +93,7 @@ def test_layernorm_divides_by_n_and_says_what_n_minus_1_would_give(run_page, min
     said = words(at)
     for variance in (values.var(unbiased=False), values.var()):
         assert significant(float(variance), 6) in said
-    assert f"divides by N = {mini.config.emb_dim}" in said
+    assert f"divides by {mini.config.emb_dim}:" in said
 
 
 def test_residual_stream_draws_the_vanishing_gradient(run_page):
@@ -108,7 +108,7 @@ def test_residual_stream_draws_the_vanishing_gradient(run_page):
     assert [row[1:] for row in rows] == [
         [significant(value, 4) for value in pair] for pair in printed
     ]
-    assert significant(measured["neither"][0]) in paragraph(at, "Training goes backwards")
+    assert significant(measured["neither"][0]) in paragraph(at, "the gradient travels backwards")
     found = left_by_program(at, "in_code_gradients")["picture"]
     assert found.equals(measured)
 
