@@ -152,7 +152,7 @@ def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_tra
     assert (torch.get_num_threads(), sys.modules["__main__"]) == before
     stops = lm.trace("The cat.").show("residual_stream")
     assert any(
-        "the sizes of x and shortcut for “.”:" in part.get("text", "") for part in stops.parts
+        "norms (sizes) of x and shortcut for “.”:" in part.get("text", "") for part in stops.parts
     )
     heads = [part.get("heading", False) for part in t.show("generate", whole=True).parts]
     assert not any(heads)  # no heading of what a click asks for stands alone
