@@ -11,18 +11,23 @@ from gptviz.training.recipe import Recipe
 
 # its words; what stands in braces is filled in
 CARD = Path(__file__).parents[1] / "assets" / "model_card.md"
-KNOWS_NOTHING = "It knows nothing."
-KNOWS_A_WORLD = (
-    "It knows the facts of that small world, and not always in other words than it was told in."
-)
-LIMITS_OF_BOOKS = """\
+# what a card says of a model that was trained on books alone, and of one that read the small world, too
+OF_BOOKS = {
+    "and_world": "",
+    "knows": "It knows nothing.",
+    "limits": """\
 - It knows nothing. Names, dates and places that it writes are made up.
-- It reads and writes the English of 18th- to early-20th-century books, most of them fiction."""
-LIMITS_WITH_WORLD = """\
+- It reads and writes the English of 18th- to early-20th-century books, most of them fiction.""",
+}
+OF_THE_WORLD = {
+    "and_world": " and passages of a small world in plain English",
+    "knows": "It knows the facts of that small world, and not always in other words than it was told in.",
+    "limits": """\
 - It knows little: capitals, animals, colours, days, small numbers and the like. Whatever else it says is
-  made up, and what it knows it can get wrong when it is asked in other words: see the examination above.
+  made up, and what it knows it can get wrong when it is asked in other words.
 - Beside the plain English of its small world, it reads and writes that of 18th- to early-20th-century
-  books, most of them fiction."""
+  books, most of them fiction.""",
+}
 BARS = "▁▂▃▄▅▆▇█"
 CURVE_ROWS = 12
 
@@ -64,7 +69,9 @@ def write_card(
     runs = [saved]
     if before is not None:
         runs.insert(0, read_checkpoint(before))
-    world = bool(recipe.get("world_share"))
+    read = OF_BOOKS
+    if recipe.get("world_share"):
+        read = OF_THE_WORLD
     limit = f"\n**A quick look: only the first {held_out['limit'] or 0:,} tokens of each book.**\n"
     return CARD.read_text("utf-8").format(
         saved=saved,
@@ -96,13 +103,11 @@ def write_card(
         samples="\n\n".join(
             "> " + sample["text"].strip().replace("\n", "\n> ") for sample in samples
         ),
-        and_world=" and passages of a small world in plain English" if world else "",
-        knows=KNOWS_A_WORLD if world else KNOWS_NOTHING,
-        limits=LIMITS_WITH_WORLD if world else LIMITS_OF_BOOKS,
+        **read,
         examined=_examined(examination),
         stages="\n\n".join(_stage(run, machine) for run in runs),
         hidden={"muon": "Muon", "adamw": "AdamW"}[recipe["hidden_optimizer"]],
-        commands=_commands(runs),
+        commands=_commands(runs, examination is not None),
         world=_world(recipe),
         sparkline=sparkline(point["validation"] for point in curve),
         curve=_curve_table(curve),
@@ -254,7 +259,7 @@ def _world(recipe: dict[str, Any]) -> str:
     return ""
 
 
-def _commands(runs: list[dict[str, Any]]) -> str:
+def _commands(runs: list[dict[str, Any]], examined: bool) -> str:
     """The commands that make the model again, with the options that are not the defaults.
 
     `runs` are the checkpoints of the run and of the one before it, if there was one.
@@ -280,10 +285,12 @@ def _commands(runs: list[dict[str, Any]]) -> str:
         "    --out gptviz/assets/mini/MODEL_CARD.md"
     )
     if earlier:
+        card += " --before before"
+    if examined:
         lines.append(
             f"{command} examine --model gptviz/assets/mini --exam tests/training/exam --json exam.json"
         )
-        card += " --before before --examination exam.json"
+        card += " --examination exam.json"
     lines.append(card)
     lines.append(f"{command} heads --model gptviz/assets/mini")
     return "\n".join(lines)

@@ -105,3 +105,11 @@ def test_noise_disturbs_the_inputs_of_half_of_the_windows_and_no_target():
         assert torch.isin(noisy[step][0], plain[step][0]).all()  # from the same batch
     assert 60 < sum(share == 0 for share in changed) < 140  # half of 200, and those that had luck
     assert 0.05 < np.mean([share for share in changed if share]) < 0.15 and max(changed) < 0.45
+
+
+def test_windows_are_counted_from_the_end_too_and_there_are_no_others():
+    dataset = TokenWindows(np.arange(20, dtype=np.uint16), 4, 4)
+    assert dataset.window(-1).tolist() == dataset.window(len(dataset) - 1).tolist()
+    with pytest.raises(IndexError):
+        dataset.window(len(dataset))
+    assert [start.tolist()[0] for start, _ in dataset] == [0, 4, 8, 12]
