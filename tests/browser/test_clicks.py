@@ -124,7 +124,7 @@ CLICKS = {
     ),
     "residual_stream": (
         {"text": TEXT, "token": 3},
-        (("stream_ladder", 2, 1), "feed-forward of block (?P<block>1) writes", {}),
+        (("stream_ladder", 2, 1), "feed-forward of block (?P<block>1) adds", {}),
         (
             ("stream_maps", (2, 9), *RIGHT),
             r"block (?P<block>4) · attention at `·and` \(position (?P<token>2)\)",

@@ -101,14 +101,14 @@ def test_a_head_whose_weights_write_nothing_was_switched_off_by_nobody(run_page,
     use(lm, "a silent head", monkeypatch)
     for edits in ("", "z.1.0=zero", "z.0.0=zero"):  # nowhere, elsewhere, of this head
         said = prose(run_page("why", text=TEXT, block=0, head=0, edits=edits))
-        assert ("changed pass" in said) == (edits == "z.0.0=zero")
+        assert ("Your change leaves the head nothing" in said) == (edits == "z.0.0=zero")
 
 
 def test_of_one_head_all_is_said_in_the_singular(run_page, monkeypatch):
     use(random_lm(n_layers=1, n_heads=1), "one head", monkeypatch)
     for page, sentence in (
-        ("circuit", "The one head is in: that"),
-        ("knock_out", "of the 1 head can be muted"),
+        ("circuit", "The one head is in: this"),
+        ("knock_out", "of the 1 head can go"),
     ):
         assert sentence in re.sub("<.*?>", "", prose(run_page(page, text=TEXT)))
 

@@ -55,7 +55,7 @@ def test_every_page_says_one_mean_loss_and_one_perplexity_of_it(run_page, mini, 
     found = re.findall(r"(?:e\^[\d.]+ = \**|among )([\d.]+)", prose(at))
     assert found == [perplexity] * 3
     assert loss in charts(at)[0]["layout"]["annotations"][1]["text"] and f"**{loss}**" in prose(at)
-    assert f"goes from {loss} to" in prose(run_page("positions", text=text, **query))
+    assert f"is **{loss}" in prose(run_page("positions", text=text, **query))
 
 
 def test_the_slides_and_the_notebook(run_page):
