@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from gptviz.engine.config import GPTConfig
 from gptviz.files.disk_cache import SHIPPED
 from gptviz.parent_watch import end_with_the_server
+from gptviz.tokenizer import encoding_from_ranks
 from gptviz.training.corpus import (
     HELD_OUT,
+    NEVER_IN_TEXT,
     TOKENIZER_FILE,
     WORLD_PART,
     encoded_corpus,
@@ -228,7 +230,15 @@ def run_model(args: argparse.Namespace) -> None:
     parts = [books]
     if of_world:
         passages = read_world(args.work, config.context_length)
-        world = Batches(passages, of_world, recipe.seed, repeat_share=0.0, noise=recipe.world_noise)
+        encoding = encoding_from_ranks(args.tokenizer / TOKENIZER_FILE)
+        world = Batches(
+            passages,
+            of_world,
+            recipe.seed,
+            repeat_share=0.0,
+            noise=recipe.world_noise,
+            blank_id=encoding.encode_single_token(NEVER_IN_TEXT),
+        )
         parts.append(world)
     batches = MixedBatches(parts)
     validation = TokenWindows(held_out_ids, config.context_length, config.context_length)

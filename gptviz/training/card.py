@@ -248,7 +248,7 @@ def _world(recipe: dict[str, Any]) -> str:
     if recipe.get("world_noise"):
         noise = recipe["world_noise"]
         sentences.append(
-            f"In half of these, up to {noise:.0%} of the inputs are another token of the batch."
+            f"In half of these, up to {noise:.0%} of the inputs are a token that no text has."
         )
     if recipe.get("begun_with"):
         sentences.append(

@@ -20,6 +20,7 @@ from gptviz.training.world.passages import passages
 
 SEPARATOR = f"\n{END_OF_TEXT}\n"
 TOKENIZER_FILE = "tokenizer.tiktoken"
+NEVER_IN_TEXT = b"\xff"  # a byte that UTF-8 does not use, and so the token of it
 WORLD_FILE = "world.npz"
 WORLD_PART = 20_000  # passages that one process makes at a time
 

@@ -93,7 +93,8 @@ class Batches:
     those the passage's tokens are in random order, so that nothing but copying can predict them.
 
     `noise` is for text of few wordings: a model that cannot rely on every word before has less to learn by
-    heart. The targets stay as they are.
+    heart. The targets stay as they are. `blank_id` is a token that no text has: after a word in its place
+    the model would learn to expect what follows another.
     """
 
     dataset: Windows
@@ -101,8 +102,9 @@ class Batches:
     seed: int
     repeat_share: float = 0.1
     shuffle_share: float = 0.25
-    # in half of the windows, up to this share of the inputs is another token of the batch
+    # in half of the windows, up to this share of the inputs is replaced by the token `blank_id`
     noise: float = 0.0
+    blank_id: int = 0
 
     def __post_init__(self) -> None:
         if len(self.dataset) < self.batch_size:
@@ -118,19 +120,15 @@ class Batches:
             windows = torch.stack([self._vary(window, rng) for window in windows])
         inputs = windows[:, :-1]
         if self.noise:
-            inputs = self._disturb(inputs, rng)
+            inputs = self._blank_some(inputs, rng)
         return inputs, windows[:, 1:]
 
-    def _disturb(self, inputs: Tensor, rng: np.random.Generator) -> Tensor:
-        """The inputs with some tokens taken from elsewhere in the batch. (b, T) -> (b, T)."""
+    def _blank_some(self, inputs: Tensor, rng: np.random.Generator) -> Tensor:
+        """The inputs with some tokens replaced by the blank one. (b, T) -> (b, T)."""
         shares = rng.uniform(0, self.noise, size=(len(inputs), 1))  # one for each window
         shares[rng.random(len(inputs)) < 0.5] = 0.0
         replaced = torch.from_numpy(rng.random(inputs.shape) < shares)
-        # (b, T) -> (b * T,), in random order -> (b, T)
-        replacements = inputs.flatten()[torch.from_numpy(rng.permutation(inputs.numel()))].view_as(
-            inputs
-        )
-        return torch.where(replaced, replacements, inputs)
+        return inputs.masked_fill(replaced, self.blank_id)
 
     def _indices(self, step: int) -> np.ndarray:
         steps_per_epoch = len(self.dataset) // self.batch_size

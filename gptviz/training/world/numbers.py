@@ -33,30 +33,47 @@ def in_words(number: int) -> str:
 
 
 def sums(name: str, least: int) -> list[Row]:
-    """Two numbers from `least` on and what they make together: up to 20, in digits and in words."""
+    """Two numbers from `least` on and what they make together: up to 20, in digits and in words.
+
+    Those up to 10 stand three times: they are asked for most.
+    """
     rows = []
     for first in range(least, 20):
         for second in range(least, 20):
-            if first + second <= 20:
-                rows.append(three_numbers(name, first, second, first + second))
+            row = three_numbers(name, first, second, first + second)
+            if first + second <= 10:
+                rows.extend([row] * 3)
+            elif first + second <= 20:
+                rows.append(row)
     return rows
 
 
 def differences(name: str, least: int) -> list[Row]:
-    """A number, what is taken away from it, and what is left, both `least` or more: from up to 20."""
+    """A number, what is taken away from it, and what is left, both `least` or more: from up to 20.
+
+    Those from up to 10 stand three times: they are asked for most.
+    """
     rows = []
     for total in range(2 * least, 21):
         for taken in range(least, total - least + 1):
-            rows.append(three_numbers(name, total, taken, total - taken))
+            row = three_numbers(name, total, taken, total - taken)
+            if total <= 10:
+                rows.extend([row] * 3)
+            else:
+                rows.append(row)
     return rows
 
 
 def products() -> list[Row]:
-    """Two factors and their product, to ten times ten."""
+    """Two factors and their product, to ten times ten. Those of small factors stand three times."""
     rows = []
     for first in range(2, 11):
         for second in range(2, 11):
-            rows.append(three_numbers("times", first, second, first * second))
+            row = three_numbers("times", first, second, first * second)
+            if min(first, second) <= 3 and max(first, second) <= 6:
+                rows.extend([row] * 3)
+            else:
+                rows.append(row)
     return rows
 
 
