@@ -55,7 +55,9 @@ def test_a_token_is_appended_at_the_selected_place_and_the_choices_go_along(open
     press(page.get_by_test_id("append").first)  # the text is cut there
     assert prompt(page) == mini.decode([*mini.encode(TEXT)[:7], best])
     went(page, "back")
-    page.get_by_role("button", name="Write 20 tokens").click()  # another page, with the same choices
+    page.get_by_role(
+        "button", name="Write 20 tokens"
+    ).click()  # another page, with the same choices
     page.wait_for_url("**/generate?**")
     page.get_by_test_id("written-token").nth(19).wait_for()
     settled(page)

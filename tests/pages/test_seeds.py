@@ -84,7 +84,9 @@ def test_anatomy_draws_the_memory_of_the_scores(run_page, mini):
     assert [*lines["all blocks"]] == [144 * 4 * n**2 for n in lengths]
     (weights,) = {float(y) for y in lines["all weights, for comparison"]}
     assert weights == 4 * sum(one.parameters for one in anatomy(shown).tensors)
-    assert "the scores of one block take **50.3 MB**" in words(at)  # 12 heads x 1,024 x 1,024 x 4 bytes
+    assert "the scores of one block take **50.3 MB**" in words(
+        at
+    )  # 12 heads x 1,024 x 1,024 x 4 bytes
 
 
 def test_layernorm_divides_by_n_and_says_what_n_minus_1_would_give(run_page, mini):
