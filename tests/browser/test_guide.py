@@ -63,7 +63,7 @@ def test_the_tour(open_page):
     for step in range(1, 4):
         press(page.get_by_role("button", name="One step"))
         page.wait_for_function(f"() => location.search.includes('written={step}_')")
-    bar.get_by_text("No plan is kept beside the text").wait_for()
+    bar.get_by_text("The model remembers nothing but the text").wait_for()
     go_on()
     assert address(page)["step"] == "8" and "edits" not in address(page)
     bar.get_by_text("You answered 5 of 5 questions, and skipped 0").wait_for()
