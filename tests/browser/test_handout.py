@@ -347,7 +347,7 @@ def test_the_tour_travels_in_it(opened, lm):
         at_rest(page)
         if number == 4:
             bar.get_by_test_id("head-4-3").click()
-            assert "You said block 4 head 3. This model: block 4, head 3" in bar.inner_text()
+            assert "You said block 4, head 3. This model: block 4, head 3" in bar.inner_text()
         elif number == 3:
             bar.get_by_role("radio", name="yellow").check()
             bar.get_by_role("button", name="That is my guess").click()

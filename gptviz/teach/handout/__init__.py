@@ -59,13 +59,13 @@ def handout(
     """
     if page not in PAGES:
         raise ValueError(
-            f"a hand-out has no page {page!r}{did_you_mean(page, PAGES)}; it has {', '.join(PAGES)}"
+            f"a hand-out has no page {page!r}{did_you_mean(page, PAGES)}; its pages are {', '.join(PAGES)}"
         )
     edited_lm = lm.edited(*edits)
     if not known(edited_lm):
         all_edits = ", ".join(map(str, edited_lm.edits))
         raise ValueError(
-            f"a hand-out cannot make all of {all_edits}: the values it knows are {', '.join(EDITS)}"
+            f"a hand-out cannot make all of {all_edits}: it can only make the values {', '.join(EDITS)}"
         )
     numbers = lm.config.parameters
     if numbers > LARGEST:  # a byte for each is less than weights can be packed into
@@ -102,8 +102,8 @@ def handout(
 
 def _too_large(lm: LanguageModel, size: str) -> str:
     return (
-        f"{lm.name} is too large for a hand-out: it would be {size}, and a file of {LARGEST / 1e6:.0f} MB "
-        "is the most. The bundled model mini fits"
+        f"{lm.name} is too large for a hand-out: it would be {size}, and the file may have at most "
+        f"{LARGEST / 1e6:.0f} MB. The bundled model mini fits"
     )
 
 
@@ -150,8 +150,9 @@ def _tokenizer(encoding: tiktoken.Encoding) -> dict[str, Any]:
         tokens[id] = base64.b64encode(raw).decode()
     if late_of(encoding):
         raise ValueError(
-            f"a hand-out looks for all added tokens at once; the tokenizer {encoding.name!r} looks for "
-            f'{min(late_of(encoding))!r} after others. Give its added tokens one value of "normalized"'
+            f"a hand-out looks for all added tokens in one search; the tokenizer {encoding.name!r} looks for "
+            f"{min(late_of(encoding))!r} in a second one. Give all its added tokens the same value of "
+            '"normalized"'
         )
     special = {name: encoding._special_tokens[name] for name in sorted(typed_specials(encoding))}
     words = sorted(words_of(encoding))
@@ -167,7 +168,7 @@ def _regex(encoding: tiktoken.Encoding) -> str:
         return "[^]"
     if encoding._pat_str != GPT2_PATTERN:
         raise ValueError(
-            f"a hand-out cuts a text as GPT-2 does, or into characters; the tokenizer {encoding.name!r} "
+            f"a hand-out splits a text as GPT-2 does, or into characters; the tokenizer {encoding.name!r} "
             "does neither"
         )
     blanks, letters, numbers = map(members, (r"\s", r"\p{L}", r"\p{N}"))

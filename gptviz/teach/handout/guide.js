@@ -27,7 +27,7 @@ function guideBar() {
     waits() && run.now && ballot(asked, state.step),
     told && h('div', { role: 'status' }, html('p', asked.question, { class: 'how' }), h('p', null, said === null ? '' : `You said ${said}. `, 'This model: ', html('b', asked.truth), '.'),
       html('div', asked.after.replaceAll(SAID, () => gv.escapeXml(said ?? 'nothing')))),
-    last && missing > 0 && h('p', { class: 'how' }, `The app has ${missing} more steps of this guide, on pages that are not here.`));
+    last && missing > 0 && h('p', { class: 'how' }, `The gptviz app has ${many(missing, 'more step')} of this guide; this file cannot show ${missing === 1 ? 'it' : 'them'}.`));
 }
 
 // How a question is answered, with hints; nobody is told the truth before that.
@@ -47,7 +47,7 @@ function ballot(asked, step) {
     draw();
   };
   return h('form', { onsubmit: sent }, h('p', null, html('b', asked.question)),
-    asked.kind === 'head' ? part('heads', unnamed(), (_, { block, head }) => answer(`block ${block} head ${head}`), 'guess')
+    asked.kind === 'head' ? part('heads', unnamed(), (_, { block, head }) => answer(`block ${block}, head ${head}`), 'guess')
       : asked.kind === 'token' ? part('chips', { ...chipsOf(), next: null }, (_, at) => answer(`“${label(at)}” (position ${at})`), 'guess') : null,
     h('div', { class: 'way' },
       !['head', 'token'].includes(asked.kind) && [field(asked, name), button('That is my guess', undefined, { type: 'submit' })],

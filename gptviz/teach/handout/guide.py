@@ -49,7 +49,7 @@ def led(guide: Guide, lm: LanguageModel, text: str) -> dict[str, Any]:
             continue
     if not steps:
         raise ValueError(
-            f"the guide {guide.title!r} has no step on a hand-out's pages: {', '.join(PAGES)}"
+            f"the guide {guide.title!r} has no step that a hand-out can show; its pages are {', '.join(PAGES)}"
         )
     missing = len(guide.steps) - len(steps)
     return {"title": guide.title, "language": guide.language, "steps": steps, "missing": missing}
@@ -59,7 +59,7 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
     """One step; raises CannotAsk where it is none for a hand-out of this model."""
     lm = lm.plain.edited(*filter(None, place.get("edits", "").split(",")))
     if not known(lm):
-        raise CannotAsk("the edits of its place need more than the file has")
+        raise CannotAsk("a hand-out cannot make the edits of its place")
     own_place = {name: place[name] for name in PLACE if name in place}
     page_step = {"heading": step.heading, "page": step.page, "place": own_place, "ask": None}
     if step.ask is None:

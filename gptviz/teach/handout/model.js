@@ -66,7 +66,7 @@ class Tokenizer {
   }
 }
 
-// ---- edits, in their text form (gptviz/engine/edit_text.py) ----
+// ---- edits, in their text form (gptviz/engine/edit_values.py) ----
 
 const HEADED = ['q', 'k', 'v', 'attn', 'z'];
 const OUTSIDE = ['tok_emb', 'pos_emb', 'embed', 'final'];
@@ -81,17 +81,18 @@ function parseEdit(text, { n_layers, n_heads }, count) {
   const [, site, block, heads, positions, value] = found;
   const whole = (what, written, low, high) => {
     if (!/^-?\d{1,9}$/.test(written) || Number(written) < low || Number(written) >= high)
-      refuse(`there is no ${what} ${written}; they go from ${low} to ${high - 1}`);
+      refuse(`there is no ${what} ${written}; ${what}s go from ${low} to ${high - 1}`);
     return Number(written);
   };
   const some = (what, written, low, high) => (written === undefined ? null : new Set(written.split(/[+ ]/).map((one) => whole(what, one, low, high))));
   if (!SITES.includes(site)) refuse(`there is no site “${site}”; the sites are ${SITES.join(', ')}`);
-  if (OUTSIDE.includes(site) !== (block === undefined)) refuse(`${site} is ${block === undefined ? 'in every block: say which' : 'outside of the blocks'}`);
-  if (heads !== undefined && !HEADED.includes(site)) refuse(`${site} is not split by heads; those that are: ${HEADED.join(', ')}`);
+  if (block === undefined && !OUTSIDE.includes(site)) refuse(`${site} is in every block: name one, such as ${site}.0, or all, ${site}.*`);
+  if (block !== undefined && OUTSIDE.includes(site)) refuse(`${site} is in no block: leave “.${block}” out`);
+  if (heads !== undefined && !HEADED.includes(site)) refuse(`${site} is not split by heads; these are: ${HEADED.join(', ')}`);
   const [, name, number] = /^(zero|mean|uniform|first|previous|hide(?=\d)|x(?=[-\d]))(\d+|-?\d+\.\d+|-\d+)?$/.exec(value) ?? [];
   if (!name || (number !== undefined) !== ['hide', 'x'].includes(name))
-    refuse('its value must be zero, mean, x0.5 (times), uniform, first, previous or hide5 (a position); the others that gptviz knows need more than this file has');
-  if (LOOKS.includes(name) && site !== 'attn') refuse(`“${value}” says where a head looks: it is for attn`);
+    refuse('its value must be zero, mean, x0.5 (a factor), uniform, first, previous or hide5 (a position); gptviz has more values, but this file does not');
+  if (LOOKS.includes(name) && site !== 'attn') refuse(`“${value}” says where a head looks: use it with attn`);
   const at = some('position', positions, -count, count);
   return {
     site, name: name === 'mean' && site === 'attn' ? 'uniform' : name, 
@@ -257,8 +258,8 @@ class Model {
   // One forward pass: { ids, sites: { 'attn.3': { shape, data } }, norms: { 'block 3 · norm1': (T, D) after it } }.
   trace(ids, texts = []) {
     const { emb_dim: D, n_heads: H, n_layers, context_length } = this.config, T = ids.length;
-    if (!T) throw new Error('the text has no tokens: there is nothing to run the model on');
-    if (T > context_length) throw new Error(`${T} tokens do not fit the context length of ${context_length}`);
+    if (!T) throw new Error('the text has no tokens, so there is nothing to run the model on');
+    if (T > context_length) throw new Error(`the text has ${T} tokens: more than ${context_length} do not fit into this model`);
     const edits = texts.map((text) => parseEdit(text, this.config, T)), sites = {}, norms = {};
     const site = (name, block, data, shape) => {
       for (const edit of edits) if (edit.site === name && (edit.block === block || edit.block === '*')) data = edited(data, shape, edit);
@@ -312,7 +313,7 @@ class Model {
 
 // float32 numbers as their four bytes apart (all first bytes, all second ones, ...), which gzip well, in base64.
 async function unpacked(base64, tensors) {
-  if (typeof DecompressionStream === 'undefined') throw new Error('This browser cannot unpack the model: it needs Chrome 80, Firefox 113 or Safari 16.4, or a later one.');
+  if (typeof DecompressionStream === 'undefined') throw new Error('This browser is too old to unpack the model. Use Chrome 80, Firefox 113, Safari 16.4, or a later version.');
   const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
   const planes = new Uint8Array(await new Response(stream).arrayBuffer()), count = planes.length / 4, bytes = new Uint8Array(4 * count);

@@ -94,10 +94,10 @@ const label = (at = position()) => shownOf(run.ids[at]);
 async function passes({ text, special: on, edits, off }) {
   const pieces = await ask('read', text.slice(0, READ), on), all = pieces.flatMap((piece) => piece.ids), limit = config.context_length;
   const ids = all.slice(0, limit), count = `${text.length > READ ? 'more than ' : ''}${all.length.toLocaleString('en')}`;
-  if (!ids.length) return { refused: 'There is no text yet: type one above.' };
-  if (ids.some((id) => id >= config.vocab_size)) return { refused: `${NAME} knows only the ${V} tokens it was trained on, and this text has others.` };
+  if (!ids.length) return { refused: 'There is no text yet. Type one above.' };
+  if (ids.some((id) => id >= config.vocab_size)) return { refused: `${NAME} knows only the ${V} tokens it was trained on, and your text contains others. Remove them.` };
   const notice = all.length <= limit && text.length <= READ ? ''
-    : `The text has ${count} tokens; ${NAME} reads at most ${limit}. What you see are its first ${ids.length} tokens.`;
+    : `Your text has ${count} tokens; ${NAME} reads at most ${limit.toLocaleString('en')}. You see the first ${ids.length.toLocaleString('en')} tokens.`;
   const was = await ask('run', ids, []), refusals = [];
   const now = off || !edits.length ? was : await ask('run', ids, edits).catch(({ message }) => {
     refusals.push(message);
@@ -135,11 +135,12 @@ const mode = () => (dark.matches ? 'dark' : 'light');
 
 function draw() {
   const root = gv.mount(main, mode()), { paper, ink } = gv.palette(mode()), { n_layers, n_heads, emb_dim } = config;
+  const size = given.parameters < 1e6 ? given.parameters.toLocaleString('en') : `${gv.fixed(given.parameters / 1e6, 1)} million`;
   Object.assign(document.body.style, { background: paper, color: ink });
   gv.render(root,
-    h('header', null, h('h1', null, 'A real GPT, in this one file'),
-      h('p', null, `${NAME}: ${n_layers} blocks of ${n_heads} heads, ${emb_dim} wide, ${gv.fixed(given.parameters / 1e6, 1)} million numbers. `,
-        'Type any text: this browser runs all of it, and sends nothing anywhere. ',
+    h('header', null, h('h1', null, 'A real GPT in one file'),
+      h('p', null, `${NAME}: ${many(n_layers, 'block')}, ${many(n_heads, 'head')} per block, vectors of ${many(emb_dim, 'number')}, ${size} parameters. `,
+        'Type any text. Your browser runs the whole model and sends nothing anywhere. ',
         state.step === null && steps.length > 0 && button(given.guide.title, () => turn(0)))),
     guideBar(),
     part('prompt', { text: state.text, page: 'handout', back: false }, (_, text) => go({ text, token: null, key: null })),
@@ -147,10 +148,10 @@ function draw() {
     run.refused ? h('p', { class: 'notice', role: 'status' }, run.refused) : [
       run.notice && h('p', { key: 'notice', class: 'notice', role: 'status' }, run.notice),
       ...(waits() ? [] : [chips(), strip()]),
-      h('nav', { key: 'nav', 'aria-label': 'What to look at' }, Object.keys(PAGES).map(pageLink)),
-      waits() ? h('p', { key: 'waits', class: 'notice' }, 'The picture waits for your answer.')
+      h('nav', { key: 'nav', 'aria-label': 'Pages' }, Object.keys(PAGES).map(pageLink)),
+      waits() ? h('p', { key: 'waits', class: 'notice' }, 'Answer the question to see the picture.')
         : h('section', { key: state.page, 'aria-label': PAGES[state.page][0], data: { page: state.page } }, PAGES[state.page][1]())],
-    h('footer', null, 'Made by gptviz. ', !run.refused && ['The same numbers in Python: ', code(inPython()), '; in this page\'s console: ',
+    h('footer', null, 'Made with gptviz. ', !run.refused && ['The same numbers in Python: ', code(inPython()), '. In this browser\'s console: ',
       code('await gptviz.trace(text, edits)'), '.']));
 }
 
@@ -174,8 +175,8 @@ function specialHint() {
   const name = Object.keys(special).find((text) => !words.includes(text) && state.text.includes(text));
   if (!name) return null;
   return h('p', { class: 'how' }, code(name), ...(state.special
-    ? [' is the special token here. ', button('Read it as plain text', () => go({ special: false }))]
-    : [' is read as plain text here. It is also the name of one special token. ', button('Read it as the special token', () => go({ special: true }))]));
+    ? [' is read as the special token now. ', button('Read it as plain text', () => go({ special: false }))]
+    : [' is read as plain text now. It is also the name of a special token. ', button('Read it as the special token', () => go({ special: true }))]));
 }
 
 dark.addEventListener('change', () => run && draw());

@@ -26,10 +26,10 @@ function weightsOf({ sites }, block, head) {
   return data.subarray(head * T * T, (head + 1) * T * T);
 }
 
-// "0.988", and where something is changed and this with it "0.988 (unchanged 1.02)".
+// "0.988", and where something is changed and this with it "1.02 → 0.988".
 function both(f, digits = gv.significant) {
   const now = digits(f(run.now)), was = run.was && digits(f(run.was));
-  return run.was && was !== now ? `${now} (unchanged ${was})` : now;
+  return run.was && was !== now ? `${was} → ${now}` : now;
 }
 
 // What a saved picture is called, and what stands above it, as Scene.saved says it in the app.
@@ -66,8 +66,7 @@ const panel = (name, more) => ({ ...PANEL, name, array: name, rows: run.ids.leng
 
 // All tokens' numbers at one place: a row a token, a column a dimension.
 const dimensions = (name, limit, more) => panel(name, {
-  low: -limit, high: limit, label: `${more.title}: a row for each token, a column for each dimension`,
-  says: `{query}, dimension {dim}, ${more.title}: {value}`, ...more });
+  low: -limit, high: limit, label: `${more.title}: rows are tokens, columns are dimensions`, ...more });
 
 function encoded(values, columns) {
   const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
@@ -96,16 +95,16 @@ function tokensPage() {
   }
   const cards = { pieces: cut, selected: position(), colours: gv.palette(mode()).positions.length };
   return [
-    say(letters ? `${NAME} reads characters: each of its ${V} tokens is one. Your text is `
-      : `${NAME} does not read letters. Its ${V} tokens are pieces that were frequent in the text they were learnt from. Yours is `,
-    h('b', null, many(count, 'token')), ', and ', place(position()), ` has the number ${run.ids[position()]}.`),
-    part('token_cards', { ...saved('The tokens'), ...cards }, (_, token) => go({ token })),
-    h('h2', null, 'How ', code(label()), ' came about'),
-    part('merges', { ...saved(`How ${label()} came about`, 'merges'), ...chosen }),
-    how('Each card is a token: its position, its text (· is a space), its number, its bytes.', letters ? ''
-      : ' A regex cuts the text into pieces first: the lines under the cards. Then, inside of a piece, the two neighbours that merge at'
-        + ' the lowest rank become one, again and again; a rank is a token\'s number, and what was frequent where the tokens were learnt'
-        + ' has a low one.')];
+    say('Your text is cut into tokens, and each token is replaced by a number, its id. You see ', h('b', null, many(count, 'token')), '; ',
+      place(position()), ` has id ${run.ids[position()]}.`),
+    part('token_cards', { ...saved('The tokens of a text, with their ids and bytes'), ...cards }, (_, token) => go({ token })),
+    h('h2', null, 'How ', code(label()), ' was built'),
+    part('merges', { ...saved(`How ${label()} was built from its bytes`, 'merges'), ...chosen }),
+    how('A card shows a token\'s position, text, id and bytes; · stands for a space, ⏎ for a line break. ',
+      `The vocabulary of ${NAME} has ${V} tokens. `, letters ? 'Its tokenizer splits a text into single characters.'
+        : 'First, a fixed rule splits the text into pieces, often words (underlined). Then neighbours inside a piece merge, pair by pair, the'
+        + ' lowest rank first, until no pair makes a token. A pair\'s rank is the id of the token that it makes. Frequent pairs were learned'
+        + ' first, so they have low ranks.')];
 }
 
 function card(id, at) {
@@ -116,28 +115,45 @@ function card(id, at) {
 
 // ---- Embeddings ----
 
-const ADDED = [['tok_emb', 'token', 'which token it is'], ['pos_emb', '+ position', 'where it stands'], ['embed', '= sum', 'what block 0 is given']];
+// Site, name in a sum, name where a change puts something else in the sum's place, name in a sentence, note.
+const VECTORS = [
+  ['tok_emb', 'token', 'token', 'token vector', 'which token it is'], ['pos_emb', '+ position', 'position', 'position vector', 'where it is'],
+  ['embed', '= sum', 'input', 'input of block 0', 'the input of block 0']];
 
 function embeddingsPage() {
-  const at = position(), rows = ADDED.map(([site]) => row(site, at));
-  const arrays = Object.fromEntries(ADDED.map(([site]) => [site, run.now.sites[site].data])), limit = limitOf(...Object.values(arrays));
+  const at = position(), rows = VECTORS.map(([site]) => row(site, at));
+  const arrays = Object.fromEntries(VECTORS.map(([site]) => [site, run.now.sites[site].data])), limit = limitOf(...Object.values(arrays));
   const farthest = rows[2].reduce((best, value, i) => (Math.abs(value) > Math.abs(rows[2][best]) ? i : best), 0), dim = state.dim ?? farthest;
-  const [token, spot, total] = rows.map((values) => gv.fixed(values[dim], 3));
-  const replaced = rows[2].some((value, i) => Math.abs(rows[0][i] + rows[1][i] - value) > 1e-4);     // an edit put something else there
+  const differs = ([one, other, sum]) => sum.some((value, i) => Math.abs(one[i] + other[i] - value) > 1e-4);      // a change put something else there
+  const replaced = differs(rows), isSum = !differs(Object.values(arrays)), titles = VECTORS.map(([, plus, alone]) => (isSum ? plus : alone));
+  const [one, other, input] = rows.map((values) => values[dim]), sum = replaced ? one + other : input, decimals = decimalsOf(one, other, sum);
+  const [token, spot, together, total] = [one, other, sum, input].map((value) => gv.fixed(value, decimals));
+  const added = `${token} + ${spot.startsWith('−') ? `(${spot})` : spot}`;
+  const shows = VECTORS.map(([site, , , vector, note], i) => dimensions(site, limit, {
+    title: titles[i], note, says: `Dimension {dim} of the ${vector} of {query} is {value}` }));
   return [
-    say('A token is a row of ', h('b', null, config.emb_dim), ' numbers that the model has learnt, and so is a position. Added up, they go ',
-      'into block 0. Of ', place(at), `, dimension ${dim}: ${token} + ${spot.startsWith('−') ? `(${spot})` : spot}`,
-      replaced ? ', and block 0 is given ' : ' = ', h('b', null, total), replaced ? ' instead.' : '.'),
-    strips(rows, limit, dim, `The ${config.emb_dim} numbers of ${label()}, position ${at}: its token's, its position's, and what `
-      + `block 0 is given. Dimension ${dim}: ${token}, ${spot}, ${total}.`),
-    matrix('embeddings', ADDED.map(([site, title, note]) => dimensions(site, limit, { title, note })), arrays,
-      { small: true, across: 3, ...saved('Token embedding, position embedding and their sum') }),
-    how('Above: the chosen token; a click chooses a dimension. Below: all tokens, a row each. Blue is below zero, orange above, the ',
-      `strongest colour from ${gv.significant(limit)} on.`)];
+    say(h('b', null, 'Token plus position.'), ` One list of ${many(config.emb_dim, 'number')} says `, h('em', null, 'which'), ' token this is, ',
+      code(label()), '; another says ', h('em', null, 'where'), ` it is, position ${at}. `,
+      replaced ? 'The model would start from their sum, but your change puts something else in its place. ' : 'The model starts from their sum. ',
+      `In dimension ${dim}, ${added} `, replaced ? `would be ${together}; block 0 gets ` : '= ',
+      h('b', null, total), '.'),
+    strips(rows, limit, dim, titles, [token, spot, total], `The three vectors of ${label()} (position ${at}): token, position, and input of block 0. `
+      + `Dimension ${dim}: ${token}, ${spot}, ${total}.`),
+    matrix('embeddings', shows, arrays, { small: true, across: 3, ...saved('Token embedding, position embedding and the input of block 0') }),
+    how('Above: the three vectors of the selected token. Click to choose a dimension. Below: each row is a token, each column a dimension. ',
+      `Blue: below zero. Orange: above zero. Full colour: ${gv.significant(limit)} or further from zero.`)];
+}
+
+// With how many decimals the rounded numbers still add up (analysis/embeddings.py).
+function decimalsOf(one, other, sum) {
+  const readable = (decimals) => decimals > 3 || Math.min(...[one, other, sum].map(Math.abs)) >= 0.01;
+  const whole = (value, decimals) => Math.round(value * 10 ** decimals);
+  const addsUp = (decimals) => whole(one, decimals) + whole(other, decimals) === whole(sum, decimals);
+  return [4, 3, 5, 6, 7].find((decimals) => readable(decimals) && addsUp(decimals)) ?? 4;
 }
 
 // Rows of numbers under each other, a cell each; `dim` is framed.
-function strips(rows, limit, dim, said) {
+function strips(rows, limit, dim, titles, written, said) {
   const D = config.emb_dim, { signed, accent } = gv.palette(mode());
   const cell = (value, i, y) => h('rect', {
     key: `${y}-${i}`, x: i, y: y * 1.25, width: 1.03, height: 1, fill: `rgb(${gv.colorAt(signed, (value / limit + 1) / 2)})` });
@@ -146,18 +162,20 @@ function strips(rows, limit, dim, said) {
     go({ dim: Math.min(D - 1, Math.floor(((clientX - left) / width) * D)) });
   };
   return h('div', { class: 'strips', role: 'img', 'aria-label': said, data: { testid: 'strips', dim } },
-    h('div', { class: 'names' }, ADDED.map(([site, title]) => h('span', { key: site }, title))),
+    h('div', { class: 'names' }, titles.map((title, y) => h('span', { key: y }, title))),
     h('svg', { viewBox: `0 0 ${D} 3.5`, preserveAspectRatio: 'none', onclick: choose },
       rows.map((values, y) => [...values].map((value, i) => cell(value, i, y))),
       h('rect', { key: 'chosen', class: 'frame', x: dim, y: -0.1, width: 1, height: 3.7, stroke: accent })),
-    h('div', { class: 'names' }, rows.map((values, y) => h('b', { key: y }, gv.fixed(values[dim], 3)))));
+    h('div', { class: 'names' }, written.map((number, y) => h('b', { key: y }, number))));
 }
 
 // ---- Attention ----
 
 function attentionPage() {
   const { block, head, edits } = state, at = position(), T = run.ids.length, own = weightsOf(run.now, block, head);
-  const most = [...Array(at + 1).keys()].reduce((best, key) => (own[at * T + key] > own[at * T + best] ? key : best), 0);
+  const mine = own.subarray(at * T, at * T + at + 1), most = mine.reduce((best, weight, key) => (weight > mine[best] ? key : best), 0);
+  const gives = [' gives its largest weight to ', most === at ? 'itself' : place(most), ': ',
+    h('b', null, both((of) => weightsOf(of, block, head)[at * T + most], gv.weight)), '. '];
   const edit = `z.${block}.${head}=zero`, isOff = edits.includes(edit);
   const turned = () => go({ off: false, edits: isOff ? edits.filter((one) => one !== edit) : [...edits, edit] });
   const shows = panel('weights', {
@@ -165,18 +183,18 @@ function attentionPage() {
     label: 'Attention weights: rows are queries, columns are keys', says: '{query} attends {value} to {key}',
     says_masked: '{query} cannot see {key}, which comes later: the causal mask hides it.' });
   return [
-    say('In ', h('b', null, `block ${block}, head ${head}`), ', ', place(at), ' looks most at ', place(most), ': ',
-      both((of) => weightsOf(of, block, head)[at * T + most], gv.weight), ' of its attention. ',
+    say('In ', h('b', null, `block ${block}, head ${head}`), ', ', place(at), mine.some((weight) => weight !== 0) ? gives : ' gives nothing. ',
       button(isOff ? 'Switch on again' : 'Switch off', turned, { 'aria-pressed': isOff, data: { testid: 'switch-head' } })),
     h('div', { class: 'two' },
       part('heads', { ...saved('All heads: where each looks', 'heads'), ...grid() }, (_, picked) => go(picked)),
       matrix('head', [shows], { weights: own }, {
         key: state.key !== null && state.key <= at ? state.key : most, largest: Math.max(300, innerHeight - 480),
         ...saved(`Attention of block ${block}, head ${head}`, `block${block}`, `head${head}`) })),
-    how(`All ${config.n_layers * config.n_heads} heads, and one of them large. A row is a token that looks, a column one that is looked at`,
-      edits.some((one) => one.startsWith('attn')) ? '' : '; a row sums to 1', '. What comes later is masked. A click on a thumbnail opens ',
-      'that head. A word below one says where more than half of its attention goes on average: to the first token, to the token before, ',
-      'or to the token itself.')];
+    how('Each row is a token that looks (its query), each column a token that is looked at (its key). A cell shows how much of the row\'s ',
+      'attention goes there. Each row sums to 1', edits.some((one) => one.startsWith('attn')) ? ', unless a change scales it' : '',
+      '. Cells right of the diagonal are masked: those tokens come later. Each small picture is a head. Click one to see it large. ',
+      'If more than half of a head\'s attention goes to one place on average, a word says where: ', h('em', null, 'first'), ' (the first token), ',
+      h('em', null, 'before'), ' (the token before) or ', h('em', null, 'itself'), '.', T === 1 ? ' Type a longer text to see heads differ.' : '')];
 }
 
 // What the component `heads` draws: every head's picture in one, and in a sentence where it looks on average.
@@ -207,7 +225,7 @@ function thumbnail(own, block, head, longest) {
   const means = T === 1 ? { itself: 1 } : {
     first: average((from) => own[from]), before: average((from, q) => own[from + q - 1]), itself: average((from, q) => own[from + q]) };
   const [word] = Object.entries(means).find(([, share]) => share > 0.5) ?? [''];
-  const looks = T === 1 ? 'It has only one token to look at.' : `On average it gives ${gv.weight(means.first)} to the first token, `
+  const looks = T === 1 ? 'It has only one token to look at.' : `On average it gives weight ${gv.weight(means.first)} to the first token, `
     + `${gv.weight(means.before)} to the token before and ${gv.weight(means.itself)} to the token itself.`;
   let says = `${looks} Bar: how much it adds to a token, a norm of ${gv.fixed(write, 1)} on average (the largest: ${gv.fixed(longest, 1)}).`;
   if (!was) return { kind: word || 'mixed', label: word, says, write };
@@ -223,6 +241,8 @@ function thumbnail(own, block, head, longest) {
 
 // ---- LayerNorm ----
 
+const called = (name) => (name === 'final' ? 'the final norm' : name);
+
 function layernormPage() {
   const names = Object.keys(run.now.norms), name = names.includes(state.norm) ? state.norm : 'final', D = config.emb_dim;
   const [, block, which] = /^block (\d+) · norm(\d)$/.exec(name) ?? [null, config.n_layers - 1, 'final'];
@@ -231,19 +251,33 @@ function layernormPage() {
   const own = (of, when) => stages[when](of).subarray(position() * D, (position() + 1) * D);
   const panels = Object.keys(stages).map((when) => {
     const limit = limitOf(stages[when](run.now));
-    return dimensions(when, limit, { title: when, note: `strongest colour from ${gv.significant(limit)} on` });
+    return dimensions(when, limit, {
+      title: when, note: `full colour: ${gv.significant(limit)} or further from zero`, says: `Dimension {dim} of {query} ${when} ${called(name)} is {value}` });
   });
+  const { verbs, reached, ending } = normSays(own(run.now, 'before'), own(run.now, 'after'), name);
   return [
-    say(`The ${D} numbers of `, place(position()), ' have a variance of ', both((of) => variance(own(of, 'before'))), ' when they come into ',
+    say(`LayerNorm ${verbs} the ${D} numbers of `, code(label()), ` ${reached}. ${ending}: in `,
       h('select', { 'aria-label': 'LayerNorm', value: name, onchange: (event) => go({ norm: event.target.value }) },
-        names.map((one) => h('option', { value: one }, one))),
-      ', and of ', h('b', null, both((of) => variance(own(of, 'after')))), ' when they leave it.'),
+        names.map((one) => h('option', { value: one }, called(one)))),
+      ', the variance ends at ', h('b', null, both((of) => variance(own(of, 'after')))), '.'),
     h('div', { class: 'spreads' }, Object.keys(stages).map((when) => histogram(when, name, own(run.now, when), run.was && own(run.was, when)))),
     matrix('norm', panels, Object.fromEntries(Object.entries(stages).map(([when, data]) => [when, data(run.now)])),
       { small: true, across: 2, ...saved(`Before and after ${name}`, name) }),
-    how('Above: how many of the token\'s numbers have about which size; the line is their mean', run.was ? ', the outline the unchanged model' : '',
-      '. Below: all tokens. A LayerNorm takes the mean away, divides by the standard deviation, and then multiplies each dimension by its own ',
-      `learnt scale${config.norm_bias ? ' and adds its own shift' : ''}.`)];
+    how('Above: each bar counts the dimensions with about this value. Line: the mean. ', run.was ? 'Grey outline: the model before your change. ' : '',
+      'Below: each row is a token, each column a dimension. LayerNorm subtracts the mean and divides by √(variance + eps); eps is a tiny ',
+      `number, so that nothing is divided by zero. Then it multiplies each dimension by its own scale${config.norm_bias ? ', and adds its own shift' : ''}.`)];
+}
+
+// The words of pages/layernorm.py on one token: { verbs, reached, ending }.
+function normSays(before, after, name) {
+  const middle = mean(before), spread = variance(before), by = Math.sqrt(spread + config.norm_eps);
+  const isFlat = spread / by ** 2 < 0.95, verbs = isFlat ? 'shifts' : 'shifts and rescales';
+  const reached = isFlat ? 'to mean zero; they differ too little to reach variance one' : 'to mean zero and variance one';
+  const learned = config.norm_bias ? 'a scale and a shift' : 'a scale';
+  const idle = [...after].every((value, i) => Math.abs(value - (before[i] - middle) / by) < 1e-4);
+  if (name === 'final' && run.was && state.edits.some((edit) => /^final[@=]/.test(edit)))
+    return { verbs, reached, ending: `Then it applies ${learned}, and your change edits the result` };
+  return { verbs, reached, ending: `Then it applies ${learned}${idle ? ', without any effect' : ' that it has learned'}` };
 }
 
 // A token's numbers by size, those of the unchanged model as outlines in the same bins.
@@ -261,7 +295,7 @@ function histogram(when, name, values, was) {
   return h('figure', { key: when },
     h('figcaption', null, said),
     h('svg', { viewBox: `0 0 ${BINS} 1`, preserveAspectRatio: 'none', role: 'img',
-      'aria-label': `How the ${values.length} numbers of ${label()} are spread ${when} ${name}. ${said}.` },
+      'aria-label': `How the ${many(values.length, 'number')} of ${label()} are spread ${when} ${called(name)}. ${said}.` },
     now.map((height, i) => bar(height, i, i, { fill: when === 'after' ? colors.accent : colors.quiet })),
     before.map((height, i) => bar(height, i, `was-${i}`, { class: 'frame', stroke: colors.ghost })),
     h('line', { class: 'frame', x1: place_(middle), x2: place_(middle), y1: 0, y2: 1, stroke: colors.ink })),
@@ -294,16 +328,21 @@ function nextPage() {
   if (was && !ids.includes(was.order[0])) ids.push(was.order[0]);
   const rows = ids.map((id) => candidate(id, t, now, own, was));
   const heads = { rank: 'rank', token: 'token', logit: 'logit', scaled: `÷ ${t}`, filter: '', ...(was ? { before: 'unchanged', p: 'changed' } : { p: 'probability' }) };
+  const best = now.order[0], old = was ? was.order[0] : best, heat = t === 1 ? '' : ` at temperature ${gv.fixed(t, 2)}`;
+  const odds = (id) => both((of) => distribution(of.logits, t).p[id], probable), last = position() === run.ids.length - 1;
   return [
-    say('After ', place(position()), `, ${NAME} expects `, code(shownOf(now.order[0])), ' with a probability of ',
-      h('b', null, both((of) => distribution(of.logits, t).p[now.order[0]], probable)), '.'),
+    say('After ', place(position()), ', the ', was ? [h('b', null, 'changed'), ' '] : '', 'model finds ', code(shownOf(best)), ' most likely: probability ',
+      h('b', null, old === best ? odds(best) : probable(now.p[best])), heat, '. ',
+      old === best ? '' : ['Before your change, ', code(shownOf(old)), ' came first: ', h('b', null, odds(old)), '.']),
     h('label', { class: 'slider' }, `Temperature ${gv.fixed(t, 2)} `, h('input', {
       type: 'range', min: 0, max: 2, step: 0.05, value: t, 'aria-label': 'Temperature',
       oninput: (event) => go({ temperature: Number(event.target.value) }) })),
-    part('candidates', { ...saved(`What comes next, at temperature ${gv.fixed(t, 2)}`), rows, rest: others(ids, now, own, was), heads, action: 'Append' },
+    part('candidates', { ...saved(`The most probable next tokens, at temperature ${gv.fixed(t, 2)}`), rows, rest: others(ids, now, own, was), heads, action: 'Append' },
       (_, id) => append(id)),
-    how(`The model has a probability for each of its ${V} tokens. Temperature divides the logits first: below 1 the favourite gets more, `,
-      'above 1 less, at 0 everything. A click on + Append writes on.')];
+    how(`The model gives each of the ${V} tokens in its vocabulary a score, its logit. Softmax turns the scores into probabilities. Temperature `,
+      'divides the logits first: below 1 the first token gains, above 1 it loses, at 0 it gets everything. ',
+      was ? 'Grey outline: the model before your change. ' : '', !was && t !== 1 ? 'Dashed outline: the model at temperature 1. ' : '',
+      last && run.ids.length < config.context_length ? 'Click + Append beside a token to add it to your text.' : '')];
 }
 
 // A row of the component `candidates`: figures/candidates.py's, without filters.
@@ -331,7 +370,7 @@ function others(ids, now, own, was) {
   if (!left) return null;
   const unchanged = was ? ` Unchanged, these tokens share ${probable(share(was))}.` : '';
   return {
-    key: 'rest', id: null, token: `${many_} others`, rank: 0, rank_text: '', logit_text: '', scaled_text: '', filter: 'kept', filter_text: '',
+    key: 'rest', id: null, token: `${many_} other${left === 1 ? '' : 's'}`, rank: 0, rank_text: '', logit_text: '', scaled_text: '', filter: 'kept', filter_text: '',
     probability: share(now), model_probability: share(own), p_text: probable(share(now)), ghost: was ? share(was) : null,
     ghost_text: was ? probable(share(was)) : '', first: false, was_first: false, out: false, rest: true, came: false, whole: false,
     sentence: `The other ${many_} tokens of the vocabulary share ${probable(share(now))}.${unchanged}` };
