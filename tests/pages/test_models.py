@@ -70,18 +70,18 @@ def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
     at = run_page("tokens", text="Seven parrots", token=1)
     at.sidebar.selectbox(key="prompt_model").select("gpt2-untrained").run()
     (notice,) = [c.value for c in at.caption if "What changed" in c.value]
-    assert "mini cut this text into 5 tokens, gpt2-untrained into 3." in notice
+    assert "mini split this text into 5 tokens, gpt2-untrained into 3." in notice
     assert "`S` `even` → `Seven`" in notice and "`·par` `r` `ots` → `·par` `rots`" not in notice
     assert at.query_params["token"] == "0"  # the token that holds the end of `even`
     at.sidebar.selectbox(key="prompt_model").select("mini").run()
     assert any(
-        "gpt2-untrained cut this text into 3 tokens, mini into 5." in c.value for c in at.caption
+        "gpt2-untrained split this text into 3 tokens, mini into 5." in c.value for c in at.caption
     )
     at = run_page("tokens", text="Seven parrots. " * 60)
     at.sidebar.selectbox(key="prompt_model").select("gpt2-untrained").run()
     read = at.session_state["gptviz_last_pieces"].raws
     assert any(
-        f"gpt2-untrained reads {len(read)} tokens where mini read 256. What" in c.value
+        f"gpt2-untrained reads {len(read)} tokens; mini read 256. What" in c.value
         for c in at.caption
     )
 
@@ -97,7 +97,7 @@ def test_bfloat16_is_on_the_screen_and_in_the_code_and_cuts_no_differently(run_p
 def test_a_model_that_is_not_here_is_offered_and_the_page_goes_on(run_page, empty_hub_cache):
     at = run_page("tokens", text=TEXT, model="gpt2")
     assert (
-        "gpt2 is not on this machine and must be downloaded once: 548 MB. Until then you see mini."
+        "gpt2 is not on this machine yet. Download it once: 548 MB. Until then you see mini."
         in said(at)
     )
     assert "you see **mini**" in at.sidebar.caption[0].value
@@ -131,7 +131,7 @@ def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_tha
         models.downloads().last("someone/tiny").wait(30)
         at.run()
         refused = (
-            "answered HTTP 503 for someone/tiny; try again later. What you see is mini." in said(at)
+            "answered HTTP 503 for someone/tiny; try again later. You see mini instead." in said(at)
         )
         assert refused == (status == 503)
     assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value and not at.error
@@ -152,7 +152,7 @@ def test_what_the_system_refuses_is_a_sentence(run_page, tmp_path, paths, monkey
     denied = PermissionError(13, "Permission denied", str(tmp_path))  # as of /proc/1/cwd
     monkeypatch.setattr("gptviz.ui.models.apart.bytes_of", Mock(side_effect=denied))
     at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
-    assert "cannot be loaded: Permission denied. What you see is mini." in said(at)
+    assert "cannot be loaded: Permission denied. You see mini instead." in said(at)
 
 
 def book_file(folder, vocab_size):
@@ -217,7 +217,7 @@ def test_which_gelu_a_file_has_is_shown_where_it_does_not_say_it_and_can_be_chos
 
 def test_a_file_without_tokenizer_is_asked_for_it(run_page, tmp_path, paths):
     at = run_page("tokens", text=TEXT, model=f"path:{book_file(tmp_path, 8192)}", n_heads=3)
-    assert "brings no tokenizer" in said(at)
+    assert "comes without a tokenizer" in said(at)
     at.selectbox(key="model_tokenizer").select("mini")
     button(at, "Load").click().run()
     assert "8,192" not in said(at) and "1 block × 3 heads" in at.sidebar.caption[0].value
@@ -248,7 +248,7 @@ def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, 
     at = run_page("tokens", text=TEXT, model="gpt2-untrained")
     put(at, model=f"path:{tmp_path / 'model.safetensors'}")
     assert re.search(r"cannot be loaded: .*is not a whole safetensors file", said(at))
-    assert "What you see is gpt2-untrained." in said(at)
+    assert "You see gpt2-untrained instead." in said(at)
     assert prompt_of(at) == TEXT
     makers.save_hf(tiny(), tmp_path)
     button(at, "Try again").click().run()
@@ -265,7 +265,7 @@ def test_a_wrong_setting_of_the_server_is_a_sentence(run_page, monkeypatch):
 
 def test_a_link_to_somebody_elses_upload(run_page):
     at = run_page("tokens", text=TEXT, model="upload:0123456789abcdef")
-    assert "only the browser that brought it" in said(at)
+    assert "only the browser that uploaded it" in said(at)
     assert "you see **mini**" in at.sidebar.caption[0].value
 
 
