@@ -290,7 +290,7 @@ def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
     said = paragraph(at, "Its label was withdrawn")
     costs = a_trial(4, 3, "previous").own["rise"]
     for baseline, words in (
-        ("zero", "With zero in its place it costs"),
+        ("zero", "Setting its output to 0 costs"),
         ("sample", "with its mean"),
     ):
         assert f"{words} +{costs[baseline]:.3f} ± 0.010" in said  # how much the verdict weighs
