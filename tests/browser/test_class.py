@@ -66,7 +66,7 @@ def test_a_class_answers_together(open_page):
         pupil.get_by_text(f"You said {word}").wait_for()
     assert by_link.evaluate("document.documentElement.scrollWidth") <= 390
 
-    teacher.get_by_text("2 of 2 pupils have answered").wait_for()
+    teacher.get_by_text("Answered: 2 of 2 pupils").wait_for()
     lines, asked, runs = overheard(by_link)
     by_link.reload()
     by_link.get_by_text("You said mill").wait_for()
@@ -102,7 +102,7 @@ def test_a_class_answers_together(open_page):
     desk.get_by_role("button", name="End the class").click()
     desk.get_by_role("button", name="End it now").click()
     for pupil in pupils:
-        pupil.get_by_text("The class has ended").wait_for()
+        pupil.get_by_text("it has ended").wait_for()
 
 
 def test_a_strangers_link_asks_and_the_own_class_is_kept(open_page):
@@ -147,7 +147,7 @@ def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page,
     settled(other).get_by_test_id("code").wait_for()
     press(tab.get_by_role("button", name="End the class"))
     press(tab.get_by_role("button", name="End it now"))
-    other.get_by_text("The class has ended").wait_for()
+    other.get_by_text("it has ended").wait_for()
     press(tab.get_by_role("button", name="Begin a class"))
     code = tab.get_by_test_id("code").inner_text()
     press(other.get_by_role("link", name="Tokens", exact=True).first)

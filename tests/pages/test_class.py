@@ -102,7 +102,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
         press(hinted, "A hint")
     assert not hinted.text_input(key="guide_given_class_0").value  # alone, the last one fills it in
     guess(pupil, "mill")
-    assert "You said mill. You may still change your mind" in prose(pupil)
+    assert "You said mill. You can still change your answer" in prose(pupil)
     other = guess(page_of("next_token", owl), "<b>=cmd</b>")
     assert r"You said \<b\>=cmd\</b\>" in prose(other)
     seen = everything(pupil)
@@ -111,7 +111,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     assert given(pupil, "candidates") is None
 
     wall = page_of("next_token", secret)
-    assert "**2** of 2 pupils have answered." in prose(wall) and 'gv-wall"' not in everything(wall)
+    assert "Answered: **2** of 2 pupils." in prose(wall) and 'gv-wall"' not in everything(wall)
     acts(wall, "together", "shown")
     assert "&lt;b&gt;=cmd&lt;/b&gt;" in everything(wall) and "<b>" not in everything(wall)
     assert "✓ right" not in everything(wall)
@@ -222,7 +222,9 @@ def test_screens_stand_still_and_nothing_is_lost():
     pupil = page_of("tokens", joined(code_of(teacher)), text="my own words")
     classroom.classes().steer(secret, frozen=True)
     pupil.run()
-    assert "asks you to look up" in pupil.info[0].value and given(pupil, "token_cards") is None
+    assert (
+        "Please look at your teacher" in pupil.info[0].value and given(pupil, "token_cards") is None
+    )
     classroom.classes().steer(secret, frozen=False)
     pupil.run()
     assert given(pupil, "token_cards") is not None and pupil.session_state["text"] == "my own words"
