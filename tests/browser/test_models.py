@@ -106,7 +106,7 @@ def test_a_download_is_stopped_resumed_and_used(fresh, hub, truth, open_page):
     page.get_by_role("button", name="Download").click()
     page.get_by_text(re.compile(r"[\d.]+ MB of [\d.]+ MB, [\d.]+ MB/s, .* left")).wait_for()
     page.get_by_role("button", name="Stop the download").click()
-    page.get_by_text("The download was stopped; what had arrived is kept.").wait_for()
+    page.get_by_text("The download was stopped. The part that has arrived is kept.").wait_for()
     assert "you see mini" in facts(page)
     hub.slow_seconds = 0.0
     page.get_by_role("button", name="Go on with the download").click()

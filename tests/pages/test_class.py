@@ -255,8 +255,10 @@ def test_a_link_of_another_class_asks_before_it_takes_a_place_and_both_are_kept(
     pupil = joined(mine_code)
     for own, who in ((mine, "the teacher of"), (pupil, classroom.classes().member(pupil).name)):
         at = page_of("class", own, {"class_offered": theirs})
-        assert f"you would be its teacher. You are {who}".replace("*", "") in prose(at).replace(
-            "*", ""
+        said = prose(at).replace("*", "")
+        assert (
+            f"makes you the teacher of the class {written_code(their_code)}. Now you are {who}"
+            in said
         )
         assert at.session_state["class_secret"] == own
         press(at, "Stay here")
@@ -338,6 +340,7 @@ def test_what_cannot_be_begun_or_joined_is_a_sentence(monkeypatch):
 def test_the_guide_of_a_class_is_its_own():
     at = run_page("tokens", text="a b", guide="class", step=2)
     assert (
-        "join it on the page Class" in at.warning[0].value and given(at, "token_cards") is not None
+        "join the class on the page Class" in at.warning[0].value
+        and given(at, "token_cards") is not None
     )
     assert "guide_tour" in keys_of(run_page("overview").main)
