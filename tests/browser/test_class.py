@@ -118,7 +118,7 @@ def test_a_strangers_link_asks_and_the_own_class_is_kept(open_page):
     def opened():
         mine.goto("about:blank")
         mine.goto(address)
-        mine.get_by_text(f"steers the class {theirs}").wait_for()
+        mine.get_by_text(f"the teacher of the class {theirs}").wait_for()
 
     opened()
     press(mine.get_by_role("button", name="Stay here"))
@@ -156,5 +156,5 @@ def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page,
     link = f"{tab.url.partition('?')[0]}#teach=abc"
     tab.goto("about:blank")
     tab.goto(link)
-    tab.get_by_text("of this link has ended").wait_for()
+    tab.get_by_text("This link leads to no class").wait_for()
     assert went(tab, "again").get_by_test_id("code").inner_text() == code

@@ -186,8 +186,8 @@ def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) ->
     """A head that is off looks where it looked; one beside it, and one before it, cannot be moved by that."""
     for head, block, words in (
         (3, 4, "not where it looks"),
-        (2, 4, "beside"),
-        (3, 1, "only after"),
+        (2, 4, "in parallel"),
+        (3, 1, "computes later"),
     ):
         at = run_page(
             "attention", text=TEXT, block=block, head=head, edits="z.4.3=zero,attn.4.3=first"

@@ -318,7 +318,7 @@ def test_a_teacher_takes_a_pupil_out():
     press(at, "Remove from the class")
     assert classroom.classes().names(room(secret)) == names[1:]
     pupil = page_of("tokens", rude, {"class_member": "somebody"}, text="a b")
-    assert "your teacher has taken you out" in pupil.warning[0].value
+    assert "your teacher removed you" in pupil.warning[0].value
     assert classroom.classes().member(kind) is not None
 
 
