@@ -295,7 +295,7 @@ WRONG_GUIDES = {
     "token: 1": ("tokens: 1", "line 4: the page loss has no choice 'tokens'"),
     "token: 1}": ("edits: nonsense}", "line 4: 'nonsense' is no edit"),
     "key: dearest": ("key: cheapest", "line 4: there is no key 'cheapest'"),
-    "{loss}": ("{los}", "line 4: los is no fact of dearest"),
+    "{loss}": ("{los}", "line 4: los is not a fact of dearest"),
     "## One": ("One", "before the first step"),
 }
 

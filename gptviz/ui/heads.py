@@ -160,7 +160,7 @@ def marks_say(run: Run) -> str:
     changed = sum(mark["changed"] for row in marks(run) for mark in row)
     hatched = ""
     if changed:
-        hatched = f"Hatched: changed ({counted(changed, 'head')}). "
+        hatched = f"Hatched: {counted(changed, 'changed head')}. "
     largest = distances.max().item()
     if largest <= 0:
         return f"{hatched}No head's pattern moved."
@@ -169,14 +169,14 @@ def marks_say(run: Run) -> str:
     if rows == all_rows:
         rows_note = ""
     else:
-        rows_note = f", over {rows:,} of {all_rows:,} rows"
+        rows_note = f" (measured on {rows:,} of {all_rows:,} rows)"
     return (
-        f"{hatched}Tinted: the pattern moved, a stronger tint for more{rows_note}; block {block}, "
+        f"{hatched}Tinted: the pattern moved; the stronger the tint, the more{rows_note}. Block {block}, "
         f"head {head} moved most ({weight(largest)})."
     )
 
 
-SCALED = "Here a change scales its weights: its rows no longer sum to 1, and shares need not come to 100 %."
+SCALED = "A change scales its weights, so its rows may no longer sum to 1, and shares not to 100 %."
 
 
 def scaled(run: Run, block: int, head: int) -> bool:
@@ -259,7 +259,10 @@ def cost_without(trial: Trial) -> str:
     where = ""
     if trial.label in ON_REPEATS:
         where = " more on repeats than elsewhere"
-    return f"with zero in its place it costs {with_zero} nats per token{where}, with its mean {with_mean}"
+    return (
+        f"setting its output to 0 costs {with_zero} nats per token{where}; "
+        f"setting it to its mean costs {with_mean}"
+    )
 
 
 def withdrawn(run: Run) -> dict[tuple[int, int], Trial]:

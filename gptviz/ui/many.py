@@ -70,7 +70,7 @@ def section(
     )
     tokens = sum(len(scene.lm.encode(prompt.text)) for prompt in prompts)
     if is_asked_for(scene.lm, tokens, passes) and st.session_state.get(_ASKED) != request:
-        label = f"Work it out: {len(prompts)} texts, {passes} passes each"
+        label = f"Compute: {counted(len(prompts), 'text')}, {counted(passes, 'pass')} each"
         button(label, "many_go", st.session_state.__setitem__, _ASKED, request, primary=True)
         prompts = []
     results: list[tuple[Prompt, pd.DataFrame, float]] = []
@@ -83,7 +83,7 @@ def section(
         jobs = several(scene.run, measured, calls, says, "many_stop", stop, **options)
         unchanged_jobs = jobs
         if scene.other is not None:
-            says = "unchanged: {} of {} texts".format
+            says = "Unchanged model: {} of {} texts".format
             unchanged_jobs = several(
                 scene.other, measured, calls, says, "many_stop_old", stop, **options
             )
@@ -99,7 +99,7 @@ def section(
         left_out_texts = [as_code(f"“{beginning(text, 40)}”: {why}") for text, why in refused[:5]]
         if len(refused) > 5:
             left_out_texts.append(f"and {len(refused) - 5} more")
-        st.warning(f"{len(refused)} left out: {'; '.join(left_out_texts)}.")
+        st.warning(f"{counted(len(refused), 'text')} left out: {'; '.join(left_out_texts)}.")
     if not results:
         return
     n = len(results)
@@ -132,27 +132,27 @@ def section(
         spread = np.nan
     statistic = f"mean ± standard error, n = {n}"
     if means.was is not None:
-        statistic = (
-            f"unchanged {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
-        )
+        statistic = f"before the change {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
     if n >= ENOUGH:
         far = (np.abs(mean) > SURE * error).sum()
-        certainty = f"{far} lie more than {SURE:.0f} standard errors from 0."
+        certainty = f"Means more than {SURE:.0f} standard errors away from 0: {far} of {len(mean)}."
     elif n > 1:
-        certainty = "With so few texts the standard error is a guess."
+        certainty = f"With fewer than {ENOUGH} texts, the standard error is only a rough guess."
     else:
-        certainty = "One text has no standard error."
+        certainty = "A single text has no standard error."
     prose(
-        f"Over **{counted(n, 'text')}** the largest of {len(mean)} is {noun.format(names[largest])}: "
+        f"Over **{counted(n, 'text')}**, the largest of {counted(len(mean), 'mean')} is "
+        f"{noun.format(names[largest])}: "
         f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
         f"In the text above it is {significant(sign * here[column].iloc[largest])}. "
-        f"The difference of logits itself is {plus_minus(logits.mean(), spread)}, above 0 in "
-        f"{(logits > 0).sum()} of {n}. {certainty}"
+        f"The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
+        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}"
     )
-    caption = f"The {len(rows)} largest means, with their standard errors."
+    caption = f"Largest means, with their standard errors: {len(rows)} of {len(mean)}."
     if tables.was is not None:
         caption += (
-            " Outlined is the unchanged model, at its own first choice where a line names no token."
+            " Outlines show the unchanged model. Where a line names no token, each model is measured on "
+            "its own first choice."
         )
     st.caption(caption)
     sheet.bars(
@@ -173,7 +173,7 @@ def section(
         errors=error[rows],
         height=ROW * len(rows) + 80,
     )
-    note = f"The means over {n} texts; _se is a mean's standard error, n how many texts there are."
+    note = f"Means over {counted(n, 'text')}. A column ending in _se is a standard error; n is the number of texts."
     sheet.numbers_of("many", tables, note, what="many texts", missing="–")
     texts = pd.DataFrame(read_prompts).map(
         lambda cell: show_id(scene.lm, cell) if isinstance(cell, int) else cell
@@ -198,11 +198,11 @@ def beginning(text: str, length: int) -> str:
 def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
     """Draw the choice of the set; return the texts that can be read, and why others cannot."""
     SET.within((NAMES, FILE))
-    line = "one a line"
+    line = "one text per line"
     if pairs:
-        line = "a pair a line, a tab between the two"
-    text = "One text proves little. A set of them gives a mean, and says how sure it is: a file of texts, "
-    prose(f"{text}{line}, or sentences with two names.")
+        line = "one pair per line, with a tab between the two texts"
+    text = "One text proves little. Test many, and see a mean and how certain it is: "
+    prose(f"{text}upload a file with {line}, or use ready-made sentences with two names.")
     if pairs:
         st.caption(
             "The two texts of a pair need the same number of tokens; different pairs may differ in length. We "
@@ -211,33 +211,29 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         chosen = SET.value == NAMES
-        hint = "Who was given a thing? The indirect object of Wang et al., 2022"
+        hint = "Who receives something? The indirect object task of Wang et al., 2022"
         take = None if chosen else NAMES
         button(
             "24 sentences with two names", "many_names", SET.set, take, primary=chosen, help=hint
         )
-        help = "After a tab, if you like: another text, the token, and the one that it is compared with. "
-        help += "Without a token it is what the model says first."
-        label = f"A file of texts, {line}"
+        help = "You can add, each after a tab: a second text, the token to measure, and the token to compare "
+        help += "it with. Without a token, the model's first choice is measured."
+        label = f"A file with {line}"
         options: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
         st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **options)
     if chosen:
         prompts = indirect_objects(lm)
         too_long = left_out(lm)
-        caption = (
-            f"Of {escaped(lm.name)} too few of the names are single tokens: there is no sentence."
-        )
+        caption = f"Too few of the names are single tokens of {escaped(lm.name)}, so there are no sentences."
         if prompts:
             token, against = (as_code(str(word).replace(" ", "·")) for word in prompts[0].target)
-            caption = (
-                f"Such as {as_code(prompts[0].text)}: the logit of {token} minus that of {against}."
-            )
+            caption = f"For example {as_code(prompts[0].text)}: the logit of {token} minus the logit of {against}."
         if too_long:
             tokens_of_words = [f"{word} ({count})" for word, count in too_long.items()]
             listed = ", ".join(tokens_of_words[:6])
             if len(tokens_of_words) > 6:
                 listed += " …"
-            caption += f" Left out, being more than one token here: {listed}."
+            caption += f" Left out, because this model splits them into several tokens: {listed}."
         st.caption(caption)
         return prompts, []
     if SET.value == FILE:
@@ -245,7 +241,7 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
     else:
         lines = ()
     if lines is None or isinstance(lines, str):
-        st.warning(lines or "A link does not carry a file: open it here.")
+        st.warning(lines or "A link cannot contain a file. Upload the file here.")
         return [], []
     read_lines = [(line, _read(lm, line, pairs)) for line in lines]
     return (
@@ -257,14 +253,14 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
 def _read(lm: LanguageModel, line: str, pairs: bool) -> Prompt | str:
     """Read a line of a file; return a sentence if it cannot be read."""
     if len(line) > LONGEST:
-        return f"it has more than {LONGEST:,} characters"
+        return f"it has {len(line):,} characters; at most {LONGEST:,} are allowed"
     text, other, *words = [*line.split("\t"), *[""] * 3][:4]
     if pairs and not other:
-        return "it has no other text: write one after a tab"
+        return "it has no second text: write one after a tab"
     tokens = [target.find_token(lm, word) if word else None for word in words]
     unknown = [word for word, token in zip(words, tokens, strict=True) if word and token is None]
     if unknown:
-        return f"{unknown[0]!r} is no single token of {lm.name}"
+        return f"{unknown[0]!r} is not a single token of {lm.name}"
     return Prompt(text, tokens[0], tokens[1], other or None)
 
 
@@ -277,19 +273,19 @@ def _opened() -> None:
     content = uploads[0].getvalue()[: 2**20 * LARGEST + 1]
     if len(content) > 2**20 * LARGEST:  # a browser refuses it before; not every visitor is one
         st.session_state[_LINES] = (
-            f"This file is larger than {LARGEST} MB. Open one with fewer texts."
+            f"This file is larger than {LARGEST} MB. Upload one with fewer texts."
         )
         return
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         st.session_state[_LINES] = (
-            "This file is no text in UTF-8: save it as such, and open it again."
+            "This file is not UTF-8 text. Save it as UTF-8 and upload it again."
         )
         return
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) > MOST:
-        st.toast(f"Of {len(lines):,} lines the first {MOST} are read")
+        st.toast(f"This file has {len(lines):,} texts. Only the first {MOST} are used.")
     st.session_state[_LINES] = (
-        tuple(lines[:MOST]) or "There is no text in this file: write one a line."
+        tuple(lines[:MOST]) or "This file contains no text. Write one text per line."
     )

@@ -188,14 +188,14 @@ class Runs:
                 return
         end = time.monotonic() + self.wait_seconds
         place = st.empty()
-        with st.spinner("Others' long texts are being read: yours is next …"):
+        with st.spinner("Long texts of other visitors are being read. Yours is next …"):
             while True:
                 with self._room:
                     if self._room.wait_for(room, min(1.0, max(0.0, end - time.monotonic()))):
                         return
                 if time.monotonic() >= end:
                     raise Busy(
-                        "the server is busy with others' long texts. Your text is kept: press Run again in a "
+                        "the server is busy with long texts of other visitors. Your text is kept: press Run again in a "
                         "minute, or shorten it"
                     )
                 place.empty()  # where Streamlit ends this run if its visitor has asked for another
@@ -288,7 +288,7 @@ def model(run: Run | str) -> LanguageModel:
         context = get_script_run_ctx(suppress_warning=True)
         if context is not None and context.fragment_ids_this_run:
             st.rerun()  # a page loads its model, which a part of it alone cannot
-        raise ValueError("this model is not in memory any more: reload the page")
+        raise ValueError("this model is no longer in memory: reload the page")
     if isinstance(run, str):
         return lm
     return lm.edited(*run.edits)

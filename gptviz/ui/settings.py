@@ -26,7 +26,7 @@ def wrong() -> Iterator[str]:
         kind = SETTINGS.get(name)
         try:
             if kind is None:
-                yield f"{name} is no setting; docs/models.md lists them"
+                yield f"{name} is not a setting; docs/models.md lists all of them"
             elif kind == SWITCH and os.environ[name] not in ("", "0", "1"):
                 yield f"{name} is {os.environ[name]!r}; it must be 1, or not set"
             elif kind == MEGABYTES:

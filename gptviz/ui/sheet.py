@@ -186,8 +186,14 @@ def why_same(
     sentences = []
     made = len(scene.run.edits)
     if sum(map(len, without_effect.values())) < made:
-        your_changes = "Your change" if made == 1 else "Your changes"
-        sentences.append(f"**{your_changes} changed nothing in {what}**: all is as it was.")
+        your_changes = "Your changes"
+        verb = "have"
+        if made == 1:
+            your_changes = "Your change"
+            verb = "has"
+        sentences.append(
+            f"**{your_changes} {verb} no effect on {what}**: the numbers are the same as before."
+        )
     for why, changes in without_effect.items():
         named = changes
         if len(changes) > LISTED:
@@ -381,7 +387,7 @@ def numbers_of(
             f"{stem}.csv",
             "text/csv",
             f"csv_{stem}",
-            "Every digit. A text that a spreadsheet could run as a formula has an apostrophe before it.",
+            "With every digit. A text that a spreadsheet could run as a formula begins with an apostrophe.",
             on_click="ignore",
             icon=":material/download:",
         )

@@ -74,8 +74,8 @@ class Place:
 def nameless(token: str) -> str:
     """Why a row of the model without a token cannot go into the prompt."""
     return (
-        f"{as_code(token)} is a row of the model that its tokenizer has no token for: a text cannot hold it, "
-        "and your prompt is left as it was."
+        f"{as_code(token)} is in the model's vocabulary, but its tokenizer has no token for it. A text cannot "
+        "contain it, so your text stays as it was."
     )
 
 
@@ -86,32 +86,33 @@ def no_single_token(typed: str, pieces: Sequence[str], spaced: str | None) -> st
     that is a token.
     """
     if not pieces:
-        return "Nothing was typed. Choose a token, or type one; what was chosen before still holds."
+        return "You typed nothing. Choose a token or type one. Your last choice stays."
     among = ", ".join(as_code(piece) for piece in pieces[:MOST_PIECES])
     more = ""
     if len(pieces) > MOST_PIECES:
         more = f" and {len(pieces) - MOST_PIECES} more"
     if len(pieces) == 1:
-        warning = f"{as_code(typed)} is {among} to this model's tokenizer, "
-        warning += "which is no token of the model."
+        warning = f"This model's tokenizer reads {as_code(typed)} as {among}, "
+        warning += "which is not a token of the model."
     else:
         warning = (
-            f"{as_code(typed)} is not one token of this model but {len(pieces)}: {among}{more}."
+            f"{as_code(typed)} is not one token of this model, but {len(pieces)}: {among}{more}."
         )
     if spaced is not None:
-        warning += f" With a space before it, it is one: type {as_code(spaced)}."
+        warning += f" With a space before it, it is one token: type {as_code(spaced)}."
     elif len(pieces) > 1:
         warning += f" Type one of them, such as {as_code(pieces[0])}."
-    return f"{warning} What was chosen before still holds."
+    return f"{warning} Your last choice stays."
 
 
 MOST_PIECES = 12
 
 
 def not_in_vocabulary(raws: Sequence[bytes], name: str) -> str:
-    """A sentence that the choice of these tokens is taken back: model `name` does not have them."""
+    """A sentence that the choice of these tokens is cleared: model `name` does not have them."""
     shown = " and ".join(as_code(show_token(raw)) for raw in raws)
-    return f"{escaped(name)} has no such token as {shown}: the choice is taken back."
+    verb = is_or_are(len(raws))
+    return f"{shown} {verb} not in the vocabulary of {escaped(name)}, so the choice is cleared."
 
 
 def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]:

@@ -133,7 +133,7 @@ def changes(on: On) -> None:
     effect |= {"before": 0.906, "before_text": "0.906", "now": 0.184, "now_text": "0.184"}
     effect |= {"top_now": 0.25, "top_text": "0.250", "kl": 2.25, "kl_text": "2.25"}
     acts = {act: (lambda act=act: on("act")(act)) for act in ACTS}
-    notes = [["", "z.9.3=zero", " is kept, and not made: there is no block 9."]]
+    notes = [["", "z.9.3=zero", " is not applied: there is no block 9. It stays in the list."]]
     change_strip([made, refused], effect, False, on("remove"), acts, notes=notes)
     off = [chip | {"state": "off"} for chip in (made, refused)]
     ask = ("Whether each of these did anything takes 2 passes.", "Look")

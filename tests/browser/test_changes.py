@@ -68,7 +68,7 @@ def test_the_strip_leaves_the_picture_in_the_first_screen(open_page):
     picture = page.locator("[data-testid=matrix-head]").bounding_box()
     assert picture["y"] + 0.65 * picture["height"] <= 800
     page.get_by_text("Change …").click()
-    press(settled(page).get_by_role("button", name="Look at the first"))
+    press(settled(page).get_by_role("button", name="Look only at the first token"))
     assert address(page)["edits"] == "z.4.3=zero,attn.4.3=first"
     wrong = ("what is this", "attn.x=zero", "z.9.9=zero", "z.1.2=" + "y" * 300)
     phone = open_page(

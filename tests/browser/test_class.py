@@ -66,7 +66,7 @@ def test_a_class_answers_together(open_page):
         pupil.get_by_text(f"You said {word}").wait_for()
     assert by_link.evaluate("document.documentElement.scrollWidth") <= 390
 
-    teacher.get_by_text("2 of 2 pupils have answered").wait_for()
+    teacher.get_by_text("Answered: 2 of 2 pupils").wait_for()
     lines, asked, runs = overheard(by_link)
     by_link.reload()
     by_link.get_by_text("You said mill").wait_for()
@@ -102,7 +102,7 @@ def test_a_class_answers_together(open_page):
     desk.get_by_role("button", name="End the class").click()
     desk.get_by_role("button", name="End it now").click()
     for pupil in pupils:
-        pupil.get_by_text("The class has ended").wait_for()
+        pupil.get_by_text("it has ended").wait_for()
 
 
 def test_a_strangers_link_asks_and_the_own_class_is_kept(open_page):
@@ -118,7 +118,7 @@ def test_a_strangers_link_asks_and_the_own_class_is_kept(open_page):
     def opened():
         mine.goto("about:blank")
         mine.goto(address)
-        mine.get_by_text(f"steers the class {theirs}").wait_for()
+        mine.get_by_text(f"the teacher of the class {theirs}").wait_for()
 
     opened()
     press(mine.get_by_role("button", name="Stay here"))
@@ -147,7 +147,7 @@ def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page,
     settled(other).get_by_test_id("code").wait_for()
     press(tab.get_by_role("button", name="End the class"))
     press(tab.get_by_role("button", name="End it now"))
-    other.get_by_text("The class has ended").wait_for()
+    other.get_by_text("it has ended").wait_for()
     press(tab.get_by_role("button", name="Begin a class"))
     code = tab.get_by_test_id("code").inner_text()
     press(other.get_by_role("link", name="Tokens", exact=True).first)
@@ -156,5 +156,5 @@ def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page,
     link = f"{tab.url.partition('?')[0]}#teach=abc"
     tab.goto("about:blank")
     tab.goto(link)
-    tab.get_by_text("of this link has ended").wait_for()
+    tab.get_by_text("This link leads to no class").wait_for()
     assert went(tab, "again").get_by_test_id("code").inner_text() == code

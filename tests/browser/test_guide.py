@@ -66,7 +66,7 @@ def test_the_tour(open_page):
     bar.get_by_text("The model remembers nothing but the text").wait_for()
     go_on()
     assert address(page)["step"] == "8" and "edits" not in address(page)
-    bar.get_by_text("You answered 5 of 5 questions, and skipped 0").wait_for()
+    bar.get_by_text("You answered 5 of 5 questions and skipped 0").wait_for()
     went(page, "back")
     assert address(page)["step"] == "7"
     went(page, "forward")
@@ -143,7 +143,7 @@ def test_lessons_are_listed_and_a_teachers_own_file_is_opened(open_page, tmp_pat
     )
     files = page.locator(".st-key-guide_file input[type=file]")
     files.set_input_files(tmp_path / "wrong.md")
-    page.get_by_text("This file is no guide. Line 4: there is no page 'nowhere'").wait_for()
+    page.get_by_text("This file is not a guide. Line 4: there is no page 'nowhere'").wait_for()
     settled(page)
     files.set_input_files(tmp_path / "mine.md")
     page.wait_for_url("**/loss?**")

@@ -101,7 +101,7 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(
         until(lambda: in_memory() == SIZE)
         full = resident(process.pid)
         files.set_input_files(tmp_path / "second.pth")
-        page.get_by_text("The last file was not taken: this server takes at most").wait_for()
+        page.get_by_text("The last file was not accepted: this server takes at most").wait_for()
         assert in_memory() == SIZE
         page.close()
         said = urllib.request.urlopen(f"{url}/_stcore/metrics").read().decode()

@@ -170,6 +170,6 @@ def test_what_was_written_with_it_stays_when_it_cannot_be_put_into_the_prompt(pa
     written = [token["id"] for token in given(at, "writing")["tokens"]]
     assert len(written) == 3 and NAMELESS in written
     at.button(key="generate_keep").click().run()
-    assert any("a text cannot hold it" in element.value for element in at.warning)
+    assert any("A text cannot contain it" in element.value for element in at.warning)
     assert drawn_text(at) == TEXT
     assert [token["id"] for token in given(at, "writing")["tokens"]] == written

@@ -186,8 +186,8 @@ def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) ->
     """A head that is off looks where it looked; one beside it, and one before it, cannot be moved by that."""
     for head, block, words in (
         (3, 4, "not where it looks"),
-        (2, 4, "beside"),
-        (3, 1, "only after"),
+        (2, 4, "in parallel"),
+        (3, 1, "computes later"),
     ):
         at = run_page(
             "attention", text=TEXT, block=block, head=head, edits="z.4.3=zero,attn.4.3=first"
@@ -237,9 +237,7 @@ def test_rows_that_a_change_scales_are_not_said_to_sum_to_1(run_page, mini, edit
     query = {"text": TEXT, "edits": edits, "block": 4, "head": 3}
     for page in ("attention", "heads"):
         said = prose(run_page(page, **query))
-        assert (
-            "its rows no longer sum to 1, and shares need not come to 100 %" in said
-        ) == scaled, page
+        assert ("its rows may no longer sum to 1, and shares not to 100 %" in said) == scaled, page
     said = prose(run_page("attention", **query))
     assert ("goes elsewhere" not in said) == scaled == ("each row sums to 0" not in said)
     assert "gives nothing else" not in said  # nothing is hidden

@@ -245,7 +245,7 @@ def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini
     assert np.allclose(table["largest_scaled"], bars["divided"]["changed"])
     assert np.allclose(table["unchanged largest_scaled"], bars["divided"]["unchanged"])
     at = root(run_page, block=3, edits="z.3.2=zero")
-    assert "cannot matter for the scores of block 3" in prose(at)
+    assert "cannot affect the scores of block 3" in prose(at)
 
 
 def test_the_softmax_that_the_slide_prints(run_page):

@@ -162,43 +162,43 @@ def test_what_is_looked_at_is_switched_off_for_the_whole_app(run_page, page, que
         (
             "layernorm",
             {"edits": "z.4.3=zero", "ln_norm": "block 2 · norm1"},
-            "cannot matter for block 2",
+            "cannot affect block 2",
         ),
         (
             "layernorm",
             {"edits": "mlp_out.0@5=zero", "ln_norm": "final"},
-            "cannot matter for the final norm",
+            "cannot affect the final norm",
         ),
-        ("layernorm", {"edits": "final=zero"}, "cannot matter for what the LayerNorms are given"),
+        ("layernorm", {"edits": "final=zero"}, "cannot affect what the LayerNorms are given"),
         (
             "layernorm",
             {"edits": "attn.0=uniform", "token": 0, "ln_norm": "final"},
-            "changed nothing in",
+            "has no effect on",
         ),
         (
             "residual_stream",
             {"edits": "z.4.3=zero", "block": 2},
-            "cannot matter for what block 2 adds",
+            "cannot affect what block 2 adds",
         ),
         (
             "residual_stream",
             {"edits": "mlp_out.0@5=zero"},
-            "cannot matter for the residual stream of",
+            "cannot affect the residual stream of",
         ),
         (
             "residual_stream",
             {"edits": "resid_mid.2=zero"},
             "put something else into the stream itself",
         ),
-        ("feed_forward", {"edits": "z.4.3=zero", "block": 2}, "cannot matter for what the feed"),
+        ("feed_forward", {"edits": "z.4.3=zero", "block": 2}, "cannot affect what the feed"),
         (
             "feed_forward",
             {"edits": "mlp_out.3=zero"},
             "replaces what they contribute together: a vector of norm",
         ),
-        ("why", {"edits": "z.4.3@5=zero"}, "cannot matter for the logit of"),
+        ("why", {"edits": "z.4.3@5=zero"}, "cannot affect the logit of"),
         # a part of its own, of 0
-        ("why", {"edits": "resid_mid.2@5=zero"}, "cannot matter for the logit of"),
+        ("why", {"edits": "resid_mid.2@5=zero"}, "cannot affect the logit of"),
     ],
 )
 def test_what_a_change_cannot_move_or_breaks_is_said(run_page, page, query, said):

@@ -21,7 +21,7 @@ def test_a_page_is_claimed_and_a_link_says_what_holds(run_page, mini):
     assert link["edits"] == "z.4.3=zero"  # what was made of them
     at = run_page("attention", **link)
     (said,) = at.success
-    assert "claims 4 numbers. Computed again just now, 4 hold" in said.value
+    assert "claims 4 numbers. Computed again just now: 4 of 4 hold" in said.value
     # a wrong number in it, with hashes that fit
     content = claims._unpacked(link["claims"])
     del content["whole"]
@@ -31,7 +31,7 @@ def test_a_page_is_claimed_and_a_link_says_what_holds(run_page, mini):
     whole = claims._whole(content, lm, ids, int(link["token"]))
     wrong = run_page("attention", **link | {"claims": claims._packed(content | {"whole": whole})})
     (said,) = wrong.error
-    assert "3 hold" in said.value and said.value.count("**wrong**") == 1
+    assert "3 of 4 hold" in said.value and said.value.count("**wrong**") == 1
     # another change than the claim's, by hand or in the link
     other = run_page("loss", **link | {"edits": "z.4.4=zero"})
     (said,) = other.warning

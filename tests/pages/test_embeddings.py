@@ -36,7 +36,7 @@ def test_what_nobody_has_chosen_and_where_the_same_token_stands_again(run_page, 
 
 def test_a_change_of_a_later_block_cannot_matter(run_page):
     at = run_page("embeddings", text=TEXT, token=2, edits="z.4.3=zero")
-    assert "cannot matter for the embeddings" in prose(at)
+    assert "cannot affect the embeddings" in prose(at)
 
 
 def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):

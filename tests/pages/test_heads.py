@@ -290,8 +290,8 @@ def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
     said = paragraph(at, "Its label was withdrawn")
     costs = a_trial(4, 3, "previous").own["rise"]
     for baseline, words in (
-        ("zero", "With zero in its place it costs"),
-        ("sample", "with its mean"),
+        ("zero", "Setting its output to 0 costs"),
+        ("sample", "setting it to its mean costs"),
     ):
         assert f"{words} +{costs[baseline]:.3f} ± 0.010" in said  # how much the verdict weighs
     assert f"+{costs['zero']:.3f} ± 0.010 nats per token" in labels[4][3]["says"]

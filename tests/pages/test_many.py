@@ -78,17 +78,20 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
     texts = [pair[0] for pair in PAIRS] if page == "patching" else TEXTS
     rows = [lm.trace(text, keep=[]).logits(-1).double() for text in texts]
     if page == "patching":
-        assert "lie more than" not in said and "With so few texts" in said
+        assert "Means more than" not in said and "With fewer than 10 texts" in said
         firsts = [lm.trace(pair[1], keep=[]).logits(-1).argmax() for pair in PAIRS]
         own = [float(row.max() - row[first]) for row, first in zip(rows, firsts, strict=True)]
         whole = plus_minus(np.mean(own), np.std(own, ddof=1) / 2**0.5)
-        assert f"itself is {whole}, above 0 in 2 of 2" in said  # as it is patched
+        assert (
+            f"itself is {whole} on average, and above 0 in 2 of 2 texts" in said
+        )  # as it is patched
     else:
         own = [float(row.max() - row.mean()) for row in rows[:2]]
         own.append(float(rows[2][list(targets[2])].diff() * -1))
         whole = plus_minus(np.mean(own), np.std(own, ddof=1) / 3**0.5)
-        assert f"itself is {whole}, above 0 in {sum(x > 0 for x in own)} of 3" in said
-    (out,) = [one.value for one in at.warning if "2 left out: " in one.value]
+        above = sum(x > 0 for x in own)
+        assert f"itself is {whole} on average, and above 0 in {above} of 3 texts" in said
+    (out,) = [one.value for one in at.warning if "2 texts left out: " in one.value]
     assert all(reason in out for reason in REASONS[page == "patching"])
     monkeypatch.setattr(Queue, "start", lambda *_: pytest.fail("it is worked out again"))
     opened(at, "numbers_many", "numbers_many-texts")
@@ -101,11 +104,14 @@ def test_sentences_with_names_wait_for_a_click_where_they_take_long(monkeypatch)
     monkeypatch.setattr(slow, "UNASKED", 10**9)
     monkeypatch.setattr(many, "indirect_objects", lambda lm: many_of(lm))
     at = run_page("why", text="The man took off", many="names")
-    assert "Left out, being more than one token here: Anna (2), Sarah (3)" in prose(at)
+    assert (
+        "Left out, because this model splits them into several tokens: Anna (2), Sarah (3)"
+        in prose(at)
+    )
     assert not any("standard error" in one.value for one in at.markdown)
     at.button(key="many_go").click().run()
     assert "Over <" not in prose(at) and "n = 24)" in prose(at)
-    assert "lie more than 3 standard errors from 0" in prose(at)
+    assert "Means more than 3 standard errors away from 0: " in prose(at)
     at.button(key="many_names").click().run()
     assert not at.query_params.get("many") and "n = 24)" not in prose(at)
 
@@ -118,8 +124,8 @@ many_of = many.indirect_objects
     [
         (b"one\r\n\n two \r\nthree", ("one", " two ", "three")),
         ("\ufeffé\tè\n".encode(), ("é\tè",)),
-        (b"\xff\xfe\x00", "no text in UTF-8"),
-        (b"\n \n", "no text in this file"),
+        (b"\xff\xfe\x00", "not UTF-8 text"),
+        (b"\n \n", "contains no text"),
         (b"x\n" * 300, ("x",) * many.MOST),
     ],
 )
@@ -138,10 +144,10 @@ def test_a_file_is_read_line_by_line(monkeypatch, content, lines):
 
 def test_a_file_that_is_not_here_and_nothing_to_average():
     assert (
-        "A link does not carry a file"
+        "A link cannot contain a file"
         in run_page("why", text="The man", many="file").warning[-1].value
     )
     at = of_set("why", ("A\t\tno token",))
-    assert "1 left out: " in at.warning[-1].value and "standard error" not in prose(at)
-    assert "One text has no standard error" in prose(of_set("why", ("The cat",)))
+    assert "1 text left out: " in at.warning[-1].value and "standard error" not in prose(at)
+    assert "A single text has no standard error" in prose(of_set("why", ("The cat",)))
     assert "This file is no text" in of_set("why", "This file is no text").warning[-1].value

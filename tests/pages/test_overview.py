@@ -108,7 +108,7 @@ def test_where_the_text_would_end_next_word_says_so_and_writes_nothing(run_page,
     monkeypatch.setattr(scene, "most_probable", lambda run: best)
     at = run_page("overview", text="The end.")
     at.button(key="next_word").click().run()
-    said = "The model would end the text here"
+    said = "The model ends the text here"
     assert prompt_of(at) == "The end."
     assert any(said in one.value for one in at.caption)
     at.button(key="example_1").click().run()
@@ -134,7 +134,7 @@ def test_an_empty_prompt_is_a_sentence_and_offers_texts_and_the_way_on():
     at = whole_app(text="")
     for name in sorted(PAGES.keys() - WITHOUT_TEXT):
         turn(at, name)
-        assert "The prompt is empty" in at.info[0].value
+        assert "Your text is empty" in at.info[0].value
         assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch", "prompt"]
         assert [b.label for b in at.button if b.key.startswith("example_")] == [*EXAMPLES]
         assert any(PAGES[name].because in element.value for element in at.markdown)

@@ -98,7 +98,7 @@ def _widget(kind, key, element) -> str:
 
 def _prose(text: str, before: str) -> str:
     """A line a sentence; the model's lines are told by the function they are of, wherever it stands."""
-    if text.startswith("The shapes, for this prompt"):
+    if text.startswith("Shapes in this run"):
         return ""
     text = re.sub(r": (\S+\.py), lines \d+ to \d+$", "", text)
     return before + re.sub(r"(?<=[.:!?]) (?=[A-Z*`])", "\n", text)

@@ -64,7 +64,7 @@ def failing_page(run_page, page, query, buttons):
 
 
 def sentences(at):
-    return [warning.value for warning in at.warning if "could not be worked out" in warning.value]
+    return [warning.value for warning in at.warning if "could not be computed" in warning.value]
 
 
 @pytest.mark.parametrize("module", CALLERS)
@@ -135,6 +135,6 @@ def test_what_a_work_refuses_is_its_own_sentence(run_page, monkeypatch):
     monkeypatch.setattr(Task, "do", refuses)
     at = run_page("knock_out", text=TEXT)
     assert [warning.value for warning in at.warning] == [
-        "This cannot be worked out: block 0 gives no numbers."
+        "This cannot be computed: block 0 gives no numbers."
     ]
     assert not keys(at, "work_again")

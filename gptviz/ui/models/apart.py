@@ -81,7 +81,7 @@ def reading_queue(at_once: int) -> Queue:
 
 def full(waiting: int, own: int) -> str:
     """The sentence for a visitor whose file may not wait, since so many do."""
-    return f"{waiting} files wait to be read, {own} of them yours, and no more can wait; try again in a minute"
+    return f"{waiting} files are waiting to be read, {own} of them yours, and no more can wait; try again in a minute"
 
 
 def read_in_turn(task: Task, visitor: str, check: Callable[[], None]) -> LanguageModel:
@@ -118,7 +118,7 @@ def check_here() -> None:
     """Raise NotRead when the visitor whose script this is has left."""
     here = session()
     if here is not None and runtime.exists() and not runtime.get_instance().is_active_session(here):
-        raise NotRead("nobody waits for it any more")
+        raise NotRead("nobody is waiting for it any more")
 
 
 @contextmanager
@@ -200,13 +200,13 @@ def _wait(worker: Worker, limits: Limits, check: Callable[[], object]) -> None:
     if ended_by == "SIGALRM":
         raise _ended(f"took more than {limits.seconds} seconds", SECONDS)
     if ended_by == "SIGXCPU":
-        much = f"took more than {limits.cpu_seconds} seconds of a processor, and files of this size take less"
-        raise _ended(f"{much}: it is damaged, or was made to be read for ever", CPU)
+        much = f"took more than {limits.cpu_seconds} seconds of processor time; files of this size need less"
+        raise _ended(f"{much}. It is damaged, or was made to be read for ever", CPU)
     if ended_by is not None:
         needs = (
             f"the file is damaged, or needs more than {gigabytes(limits.memory_bytes)} of memory"
         )
-        raise _ended(f"was ended ({worker.how_it_ended}): {needs}", MEMORY)
+        raise _ended(f"was stopped ({worker.how_it_ended}): {needs}", MEMORY)
 
 
 def _ended(why: str, setting: str) -> CheckpointError:
@@ -248,7 +248,7 @@ def _check_size(path: Path, most: int) -> None:
         raise CheckpointError(f"reading it gave no {path.name}") from None
     if not stat.S_ISREG(found.st_mode) or found.st_size > most:
         raise CheckpointError(
-            f"reading it gave a {path.name} of {found.st_size:,} bytes; at most {most:,}"
+            f"reading it gave a {path.name} of {found.st_size:,} bytes; at most {most:,} are allowed"
         )
 
 
@@ -265,5 +265,5 @@ def _check(folder: Path, limits: Limits) -> None:
         header = int.from_bytes(file.read(8), "little")
     if header > LONGEST_HEADER:
         raise CheckpointError(
-            f"reading it gave a header of {header:,} bytes; at most {LONGEST_HEADER:,}"
+            f"reading it gave a header of {header:,} bytes; at most {LONGEST_HEADER:,} are allowed"
         )

@@ -51,9 +51,9 @@ class Budget:
         with self._lock:
             if sum(self._taken.values()) + sum(self._sent().values()) + size > self.max_bytes:
                 raise CheckpointError(
-                    f"this server takes at most {gigabytes(self.max_bytes)} from all its visitors together, "
-                    f"and {gigabytes(size)} more is too much now: try again when others have left. "
-                    f"Whoever runs it can raise {SETTING}"
+                    f"this server takes at most {gigabytes(self.max_bytes)} from all visitors together, and "
+                    f"now it has no room for another {gigabytes(size)}: try again when others have left. "
+                    f"Whoever runs the server can raise {SETTING}"
                 )
             self._taken[what] = size
 
@@ -67,8 +67,8 @@ class Budget:
         try:
             if self._sent().get(session, 0) + size > self.of_one:
                 raise CheckpointError(
-                    f"this server takes at most {gigabytes(self.of_one)} from one visitor: load the files "
-                    "that you have sent, or take them back. Whoever runs it can raise server.maxUploadSize"
+                    f"this server takes at most {gigabytes(self.of_one)} from one visitor: load the files that "
+                    "you have sent, or remove some. Whoever runs the server can raise server.maxUploadSize"
                 )
             self.take(what, size)
         except CheckpointError as error:

@@ -100,8 +100,8 @@ class ModelCache:
     def _make_room(self, size: int, plan: Plan | None = None) -> None:
         if plan is not None and size > self.max_bytes:
             raise ValueError(
-                f"{plan.name} needs {gigabytes(size)} of memory; this server holds at most "
-                f"{gigabytes(self.max_bytes)} of models. Start it with a larger {SETTING}"
+                f"{plan.name} needs {gigabytes(size)} of memory; this server has at most "
+                f"{gigabytes(self.max_bytes)} for models. Start it with a larger {SETTING}"
                 + (", or choose bfloat16, which needs half" if plan.dtype.itemsize == 4 else "")
             )
         while len(self) and self.nbytes + size > self.max_bytes:

@@ -119,7 +119,7 @@ def label_of(choice: Choice) -> str:
         upload = find_upload(choice.name.removeprefix(UPLOAD))
         if upload is not None:
             return f"{upload.label} (yours)"
-        return "An upload that is not here"
+        return "An uploaded file"
     return choice.name.removeprefix(PATH)
 
 
@@ -161,13 +161,13 @@ def check_right(choice: Choice) -> None:
         return
     if choice.name.startswith(PATH):
         raise CheckpointError(
-            "a path on the server is read only when the server allows it: "
+            "this server does not open paths of its own disk: "
             f"start it with {ALLOW_PATHS}=1, or upload the file"
         )
     if choice.tokenizer is not None and choice.tokenizer not in encoding_names():
         raise CheckpointError(
-            f"{choice.tokenizer[:80]!r} is no tokenizer's name; those are "
-            f"{', '.join(encoding_names())}. A tokenizer's file is uploaded together with the model's"
+            f"{choice.tokenizer[:80]!r} is not the name of a tokenizer; choose one of "
+            f"{', '.join(encoding_names())}, or upload a tokenizer's file together with the model"
         )
 
 
@@ -176,8 +176,8 @@ def upload_of(choice: Choice) -> Upload:
     upload = find_upload(choice.name.removeprefix(UPLOAD))
     if upload is None:
         raise CheckpointError(
-            "it was somebody's own file: only the browser that brought it can open it, and it is deleted "
-            "when that browser has left, and with its server. Upload it again, under More models"
+            "only the browser that uploaded it can open it, and it is deleted when that browser leaves or the "
+            "server stops. Upload it again, under More models"
         )
     return upload
 
@@ -194,7 +194,7 @@ def plan_of(choice: Choice) -> Plan:
     """
     # it went from the cache between two looks; its files are never read here
     if not is_known(choice):
-        raise NotRead("it has just made room for another model; try again")
+        raise NotRead("another model has just taken its place in memory; try again")
     make_plan = partial(
         plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device()
     )

@@ -6,7 +6,7 @@ import streamlit as st
 
 from gptviz.analysis.alignment import differences, same_place
 from gptviz.tokenizer import show_token
-from gptviz.ui.words import as_code, escaped
+from gptviz.ui.words import as_code, counted, escaped
 
 MOST_SHOWN = 5
 
@@ -56,7 +56,7 @@ def sentence(before: Pieces, now: Pieces) -> str | None:
     count_before = len(before.raws)
     count_after = len(now.raws)
     names = escaped(before.name), escaped(now.name)
-    count = f"{names[1]} reads {count_after} tokens where {names[0]} read {count_before}."
+    count = f"{names[1]} reads {count_after} tokens; {names[0]} read {count_before}."
     try:
         changes = differences(before.raws, now.raws)
     except ValueError:  # a tokenizer that cannot say every character
@@ -64,7 +64,7 @@ def sentence(before: Pieces, now: Pieces) -> str | None:
     if not changes and now.name == before.name:
         return None
     if not changes:
-        return f"The prompt's tokens are the same for {names[1]} as for {names[0]}."
+        return f"{names[0]} and {names[1]} split this text into the same tokens."
     shown = [
         f"{_tokens(before.raws, change.before)} → {_tokens(now.raws, change.after)}"
         for change in changes[:MOST_SHOWN]
@@ -72,10 +72,10 @@ def sentence(before: Pieces, now: Pieces) -> str | None:
     hidden = len(changes) - len(shown)
     if sum(map(len, before.raws)) == sum(map(len, now.raws)):  # else one reads only its beginning
         count = (
-            f"{names[0]} cut this text into {count_before} tokens, {names[1]} into {count_after}."
+            f"{names[0]} split this text into {count_before} tokens, {names[1]} into {count_after}."
         )
     if hidden:
-        shown.append(f"and {hidden} more places")
+        shown.append(f"and {counted(hidden, 'more place')}")
     return f"{count} What changed: {'; '.join(shown)}."
 
 

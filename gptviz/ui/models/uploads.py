@@ -122,7 +122,9 @@ class Uploads:
                 shutil.rmtree(folder, ignore_errors=True)
             if isinstance(problem, OSError):
                 why = f"your files could not be written to the server's disk: {problem.strerror}"
-                raise CheckpointError(f"{why}. Tell whoever runs it, or try again later") from None
+                raise CheckpointError(
+                    f"{why}. Try again later, or tell whoever runs the server"
+                ) from None
             raise
         if len(files) == 1:
             path = folder / weights[0]
@@ -146,26 +148,26 @@ class Uploads:
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
         if not names:
-            raise CheckpointError("no file was chosen: choose one by Upload, then load it")
+            raise CheckpointError("no file was chosen: click Upload, choose a file, then load it")
         for name in names:
             if len(name.encode()) > LONGEST_NAME or not name.isprintable():
                 raise CheckpointError(
-                    f"{name[:60]!r} is no name for a file here: it has {len(name.encode()):,} bytes, and at "
-                    f"most {LONGEST_NAME} work, none of them a control character. Give it another name"
+                    f"{name[:60]!r} cannot be the name of a file here: it has {len(name.encode()):,} bytes. At "
+                    f"most {LONGEST_NAME} are allowed, and no control characters. Rename the file"
                 )
             if not weights:
                 _refuse(files, names)
             if not name.endswith(ENDINGS):
                 raise CheckpointError(
-                    f"{name} is no file of a checkpoint; those end in {', '.join(ENDINGS)}"
+                    f"{name} is not a checkpoint file; those end in {', '.join(ENDINGS)}"
                 )
             if names.count(name) > 1:
                 raise CheckpointError(
-                    f"{name} was sent twice; send the files of one checkpoint at a time"
+                    f"{name} was uploaded twice; upload the files of one checkpoint at a time"
                 )
         if not weights:
             raise CheckpointError(
-                f"{', '.join(names)} was sent, without weights: a checkpoint has a file that "
+                f"you uploaded {', '.join(names)} without weights: add the file with the weights, which "
                 f"ends in {', '.join(WEIGHTS)}"
             )
         size = sum(file.size for file in files) + sum(
@@ -173,9 +175,9 @@ class Uploads:
         )
         if size > self.max_bytes:
             raise CheckpointError(
-                f"your files are {gigabytes(size)} together; this server takes at most "
+                f"your files take {gigabytes(size)} together; this server takes at most "
                 f"{gigabytes(self.max_bytes)} from one visitor: remove one of them. "
-                "Whoever runs it can raise server.maxUploadSize"
+                "Whoever runs the server can raise server.maxUploadSize"
             )
 
 

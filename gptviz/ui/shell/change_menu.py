@@ -79,32 +79,36 @@ VALUES = {
     "mean": (
         "Average of this text",
         "{x}ᵢ = (1/T) Σⱼ {x}ⱼ",
-        "is its mean over this text's positions",
+        "is its mean over the positions of this text",
     ),
     "sample": (
         "Average of a sample",
         "{x}ᵢ = mean of {x} in a sample",
-        "is its mean over other text: nothing of this text is in it",
+        "is its mean over other text, so nothing of this text is in it",
     ),
 }
 # the same of attention weights, given by hand
 LOOKS = {
     "uniform": (
-        "Look at all alike",
+        "Look at all tokens equally",
         "Aᵢⱼ = 1 / (i + 1), j ≤ i",
-        "the same weight for every key that it may see",
+        "every token that may be looked at gets the same weight",
     ),
-    "first": ("Look at the first", "Aᵢ₀ = 1", "all of each row goes to the first token"),
+    "first": (
+        "Look only at the first token",
+        "Aᵢ₀ = 1",
+        "each token gives all its attention to the first",
+    ),
     "previous": (
-        "Look at the one before",
+        "Look only at the token before",
         "Aᵢ,ᵢ₋₁ = 1, A₀₀ = 1",
-        "all of each row goes to the token just before",
+        "each token gives all its attention to the one just before it",
     ),
 }
 # the same of anything but weights, after all others
 TIMES = {
-    "x0.5": ("Halve", "{x}ᵢ = 0.5 {x}ᵢ", "is half of what it is"),
-    "x2": ("Double", "{x}ᵢ = 2 {x}ᵢ", "is twice what it is"),
+    "x0.5": ("Halve", "{x}ᵢ = 0.5 {x}ᵢ", "is halved"),
+    "x2": ("Double", "{x}ᵢ = 2 {x}ᵢ", "is doubled"),
 }
 OUTPUTS = {"head": ("z", "z"), "attention": ("attn_out", "x"), "feed-forward": ("mlp_out", "x")}
 
@@ -148,7 +152,7 @@ def _hidden(part: Part) -> list[Action]:
     """A token that later ones may not look at: everywhere, in one block, in one head."""
     n = part.position
     places: list[tuple[str, int | str, Sequence[int] | None]] = [
-        ("Hide from later ones", EVERY, None)
+        ("Hide from later tokens", EVERY, None)
     ]
     if part.block is not None:
         places.append((f"Hide in block {part.block} only", part.block, None))
@@ -161,7 +165,7 @@ def _hidden(part: Part) -> list[Action]:
             label,
             Edit("attn", block, f"hide{n}", heads),
             f"Aᵢ,{n} = 0 for i > {n}",
-            f"its column is zero for later rows, and what is left of each is divided by 1 − Aᵢ,{n}",
+            f"later tokens give it no attention, and their other weights are divided by 1 − Aᵢ,{n}",
         )
         for label, block, heads in places
     ]
@@ -238,7 +242,9 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
         if typed and token_id is None
     ]
     if unknown:
-        st.caption(f"{as_code(unknown[0])} is no single token of this model. · is a space.")
+        st.caption(
+            f"{as_code(unknown[0])} is not a single token of this model. Write · for a space."
+        )
     terms = [(sign, token) for sign, token in zip("+-", tokens, strict=True) if token is not None]
     if unknown or not terms:
         return []
@@ -247,7 +253,7 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
     edit = Edit(
         part.site, part.block, value, positions=None if part.position is None else [part.position]
     )
-    means = "w is a token's row of the output head: what it is compared with for its logit"
+    means = "w is a token's row of the output head; the dot product with it gives the token's logit"
     return [Action("Push", edit, f"xᵢ = xᵢ {rows}", means)]
 
 

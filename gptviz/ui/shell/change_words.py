@@ -30,8 +30,8 @@ PARTS = {
 
 # what is done: to attention weights, and to anything else
 _LOOKS = {
-    "uniform": "looks at all alike",
-    "mean": "looks at all alike",
+    "uniform": "looks at all tokens equally",
+    "mean": "looks at all tokens equally",
     "first": "looks only at the first token",
     "previous": "looks only at the token before",
 }
@@ -63,7 +63,7 @@ def says(
             place = ""
         else:
             place = f" in {where}"
-        return f"{token(hidden, labels)} hidden from later ones{place}{at_positions}"
+        return f"{token(hidden, labels)} hidden from later tokens{place}{at_positions}"
     value = "replaced"
     if isinstance(edit.value, str):
         value = edit.value
@@ -165,14 +165,14 @@ def token(position: int, labels: Sequence[str]) -> str:
 
 
 def cannot_matter(why: Unseen, what: str, many: bool = False) -> str:
-    """Why an edit, or `many`, cannot be seen at `what`: "cannot matter for ...: it changes ..."."""
+    """Why an edit, or `many`, cannot be seen at `what`: "cannot affect ...: it changes ..."."""
     reasons = {
-        "later": "what the model works out only after that",
-        "beside": "what is worked out beside that, and is not read for it",
-        "later position": "only later tokens, and no token reads a later one",
-        "other position": "only other tokens, and no attention that follows could carry that over",
+        "later": "only what the model computes later",
+        "beside": "what the model computes in parallel and does not use for it",
+        "later position": "only later tokens, and no token can look at a later one",
+        "other position": "only other tokens, and no later attention can pass that on",
     }
     they_change = "it changes"
     if many:
         they_change = "they change"
-    return f"cannot matter for {what}: {they_change} {reasons[why]}"
+    return f"cannot affect {what}: {they_change} {reasons[why]}"

@@ -59,7 +59,9 @@ def _read(text: str, number: int, lm: LanguageModel, n_tokens: int) -> Change:
         )
         return Change(text, None, shortened(why, LONGEST_WHY))
     if number >= MOST:
-        return Change(text, edit, f"only {MOST} changes are made at once")
+        return Change(
+            text, edit, f"at most {MOST} changes can be made at once; undo another one first"
+        )
     try:
         edit.check(lm.config, n_tokens)
         if edit.named is not None and edit.named.name == "sample":
@@ -83,7 +85,7 @@ def add(*edits: Edit) -> None:
         texts = [text for text in texts if not _replaces(edit, text)] + [str(edit)]
     if len(",".join(texts)) > CHARACTERS or len(texts) > MOST:
         st.toast(
-            "These are too many changes for one link; nothing was added. Take some away first."
+            f"A link has room for {MOST} changes and {CHARACTERS:,} characters. Nothing was added: undo a change first."
         )
         return
     state.EDITS_OFF.set(False)

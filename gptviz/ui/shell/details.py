@@ -75,11 +75,11 @@ def in_code(
                 st.markdown(shapes_words(recorded[function.__qualname__]))
         if MultiHeadAttention.forward in sources and kernels.enabled():
             st.caption(
-                "A float32 pass on a CPU goes through a faster twin of these lines, in gptviz/fast: "
-                "the same numbers, up to rounding."
+                "On a CPU in float32, a faster version of these lines runs (gptviz/fast). It gives the same "
+                "numbers, up to rounding."
             )
         st.caption(
-            "The same numbers in Python: saved as a file, it runs, and `picture` holds what is drawn above"
+            "The same numbers in Python. Save it as a file and run it: `picture` contains what is drawn above."
         )
         st.code(snippet, language="python")
         if more is not None:
@@ -91,7 +91,7 @@ def shapes_words(shapes: Shapes) -> str:
     lines = [
         f"`{name}` {' → '.join(str(shape) for shape in seen)}" for name, seen in shapes.items()
     ]
-    return "The shapes, for this prompt:  \n" + "  \n".join(lines)
+    return "Shapes in this run:  \n" + "  \n".join(lines)
 
 
 def source(function: Callable[..., Any]) -> tuple[str, str]:

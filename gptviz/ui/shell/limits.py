@@ -23,17 +23,19 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
         (c for c in text if c.isalpha() and not c.isascii() and len(lm.encode(c)) > 1), None
     )
     if strange is not None:
-        return f"It has no token for `{strange}`: it reads the letter's bytes, and what it says next is a guess."
+        return f"It has no token for `{strange}`. It reads the letter byte by byte, and can only guess what follows."
     names = persons(text)
     if len(names) > 1:
         right, total = names_kept_apart(lm)
         if right < KEPT_APART * total:
             return (
-                f"Of two names, such as `{names[0]}` and `{names[1]}`, it expects the one "
-                f"that is meant in {right} of {total} test sentences."
+                f"With two names, such as `{names[0]}` and `{names[1]}`, it picks the right one in only "
+                f"{right} of {total} test sentences."
             )
     if written >= LONG_TOKENS:
-        return "It keeps the style of its books for long, and the thread of a story for a sentence or two."
+        return (
+            "It imitates the style of its books well, but loses the plot after a sentence or two."
+        )
     return None
 
 
@@ -46,13 +48,15 @@ def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
         return
     gpt2s = (entry for entry in catalog() if "gpt2" in entry.name)  # TinyStories have read less
     other = next((entry.name for entry in gpt2s if entry.folder() is not None), None)
-    advice = " GPT-2 has read more: *More models …*, behind the model's line on the left."
+    advice = (
+        " GPT-2 has read more. To use it, click the model's name on the left, then *More models …*."
+    )
     if other:
         advice = ""
     key = f"limit_{bool(written)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"gv_{key}"):
         st.caption(
-            f"mini has read 262 English books, nothing else. {sentence}{advice}", width="content"
+            f"mini has read 262 English books and nothing else. {sentence}{advice}", width="content"
         )
         if other:
             button(f"Read it with {other}", f"other_{key}", state.choose_model, Choice(other))

@@ -62,7 +62,7 @@ def _failed(model: InUse, why: str) -> None:
     asked = escaped(label_of(model.asked))
     seen = escaped(label_of(model.choice))
     sentence, code = without_code(why)
-    st.error(f"{asked} cannot be loaded: {escaped(_ended(sentence))} What you see is {seen}.")
+    st.error(f"{asked} cannot be loaded: {escaped(_ended(sentence))} You see {seen} instead.")
     if code:
         st.code(code, language="python")
     number = model.asked.name.removeprefix(UPLOAD)
@@ -95,16 +95,16 @@ def _download(model: InUse) -> None:
         _running(last, seen)
         return
     if last is not None and last.error is not None:
-        st.error(f"{escaped(_ended(last.error))} What you see is {seen}.")
+        st.error(f"{escaped(_ended(last.error))} You see {seen} instead.")
     else:
         size = "".join(
             f": {gigabytes(entry.download_bytes or 0)}" for entry in catalog() if entry.name == name
         )
         stopped = ""
         if last and last.cancelled:
-            stopped = " The download was stopped; what had arrived is kept."
+            stopped = " The download was stopped. The part that has arrived is kept."
         st.info(
-            f"{escaped(name)} is not on this machine and must be downloaded once{size}.{stopped} "
+            f"{escaped(name)} is not on this machine yet. Download it once{size}.{stopped} "
             f"Until then you see {seen}."
         )
     label = "Go on with the download"
@@ -121,7 +121,7 @@ def _running(download: Download, seen: str) -> None:
     progress = download.progress
     if progress is None:
         st.progress(
-            0.0, f"{escaped(download.name)}: asking the hub. Until it is here you see {seen}."
+            0.0, f"{escaped(download.name)}: contacting the hub. Until it is here, you see {seen}."
         )
     else:
         text = f"{escaped(download.name)}: {in_words(progress)}. Until then you see {seen}."
@@ -129,7 +129,7 @@ def _running(download: Download, seen: str) -> None:
         if progress.total:
             share = progress.done / progress.total
         st.progress(min(share, 1.0), text)
-    hint = "For everybody who waits for it. What has arrived is kept for the next download."
+    hint = "Stops it for everybody who is waiting for it. The part that has arrived is kept."
     st.button("Stop the download", key="model_cancel", on_click=download.cancel, help=hint)
 
 
@@ -147,9 +147,9 @@ def in_words(progress: Progress) -> str:
 def _heads(model: InUse, trouble: HeadsMissing) -> None:
     asked = escaped(label_of(model.asked))
     st.info(
-        f"How many attention heads does {asked} have? A file of weights does not show it, "
-        "and with a wrong number every page would be wrong without any sign of it. Your training code says "
-        f"it: `n_heads` in its config. {_proposal(trouble.emb_dim)}"
+        f"How many attention heads does {asked} have? The file of weights does not say, and with a wrong "
+        "number every page would be wrong without warning. Look it up in your training code: `n_heads` in "
+        f"its config. {_proposal(trouble.emb_dim)}"
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # a guess beside a button would be taken for knowledge
@@ -165,21 +165,21 @@ def _heads(model: InUse, trouble: HeadsMissing) -> None:
 def _proposal(emb_dim: int) -> str:
     """A sentence: the heads that this width has with as many dimensions a head as GPT-2."""
     usual, remainder = divmod(emb_dim, GPT2_HEAD_DIM)
-    comparison = f"GPT-2 has {GPT2_HEAD_DIM} dimensions a head"
+    comparison = f"GPT-2 has {GPT2_HEAD_DIM} dimensions per head"
     if remainder:
-        return f"{comparison}, which does not divide the {emb_dim} here."
+        return f"{comparison}, but the {emb_dim} dimensions here cannot be divided evenly by {GPT2_HEAD_DIM}."
     if usual == 1:
         heads = "1 head"
     else:
         heads = f"{usual} heads"
-    return f"{comparison}: of the {emb_dim} here, that makes {heads}."
+    return f"{comparison}. With the {emb_dim} dimensions here, that would be {heads}."
 
 
 def _tokenizer(model: InUse) -> None:
     asked = escaped(label_of(model.asked))
     st.info(
-        f"{asked} brings no tokenizer, and its vocabulary has not the size of GPT-2's. Say "
-        "which one it was trained with, or upload it again together with its tokenizer: tokenizer.json, "
+        f"{asked} comes without a tokenizer, and its vocabulary does not have the size of GPT-2's. Choose "
+        "the tokenizer it was trained with, or upload it again together with its tokenizer: tokenizer.json, "
         "tokenizer.tiktoken or nanoGPT's meta.pkl."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -192,7 +192,8 @@ def _surplus(model: InUse, trouble: SurplusTokens) -> None:
     sentence = escaped(str(trouble).removesuffix(WITHOUT_THEM))
     seen = escaped(label_of(model.choice))
     st.info(
-        f"{sentence}. Without these tokens it can be loaded: typed, they are plain text. You see {seen}."
+        f"{sentence}. You can load it without these tokens. If you type them, they are read as plain text. "
+        f"Until then you see {seen}."
     )
     choice = replace(model.asked, drop_surplus=True)
     with st.container(horizontal=True):

@@ -136,7 +136,7 @@ def _head(name: str, prompted: bool) -> None:
                     query,
                     label="In the picture",
                     icon=icon,
-                    help="Its place in the machine.",
+                    help="See where this happens in the model.",
                 )
         st.markdown(door.question, width="content")
         with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
@@ -160,7 +160,7 @@ def _way(name: str, prompted: bool) -> None:
         ):
             link(other, query, icon=f":material/{icon}:", width="content")
     elif prompted and name != COMPARE:
-        told = "This text and model beside another text, another model, or the unchanged model."
+        told = "Compare with another text, another model, or the unchanged model."
         link(COMPARE, query, label="Compare with …", icon=":material/compare:", help=told)
 
 
@@ -263,7 +263,7 @@ def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
         st.warning(reading.refusal)
         end_page()
     if not reading.ids:
-        st.info("The prompt is empty. Type a text, and press Enter; or try one of these.")
+        st.info("Your text is empty. Type something and press Enter, or try one of these.")
         example_row()
         end_page()
 

@@ -41,15 +41,15 @@ _WINDOWS = "gptviz_model_windows"  # how often the window was opened
 EVERY_SECONDS = 1.0  # between two looks whether a file was refused
 
 DTYPE_HELP = (
-    "float32 is what the book uses. bfloat16 takes half the memory and rounds to about three digits at every "
-    "step, which adds up: the numbers on every page are then those of a model that computes in bfloat16."
+    "The book uses float32. bfloat16 needs half the memory, but rounds to about three digits at every step. "
+    "These errors add up, and you see them in the numbers of every page."
 )
 
 
 GELUS = {"gelu_tanh": "with tanh", "gelu": "the exact one"}
 GELU_HELP = (
-    "The book, build-nanogpt and nanoGPT before June 2023 have the GELU with tanh. nanoGPT has the exact one "
-    "since then. With the wrong one, every number is a little off."
+    "The book, build-nanogpt and nanoGPT before June 2023 use the GELU with tanh. Since then, nanoGPT uses "
+    "the exact one. With the wrong one, every number is slightly wrong."
 )
 
 
@@ -104,7 +104,7 @@ def picker(model: InUse) -> None:
         "More models …",
         key="model_more",
         type="tertiary",
-        help="All models, and your own file",
+        help="See all models, or load a file of your own",
         on_click=_shut_line,
     ):
         st.session_state.pop(_REFUSED, None)  # of an earlier one
@@ -128,7 +128,7 @@ def facts(model: InUse) -> str:
     blocks = counted(config.n_layers, "block")
     heads = counted(config.n_heads, "head")
     lines = [
-        f"{blocks} × {heads}, {config.emb_dim} wide",
+        f"{blocks} × {heads}, width {config.emb_dim}",
         f"{config.parameters:,} parameters",
         memory,
         f"context of {config.context_length:,} tokens",
@@ -169,7 +169,7 @@ def _chose_gelu(choice: Choice) -> None:
 def window(asked: Choice) -> None:
     """Draw all models in a table, a repository of the hub, the visitor's own files, and how to compute."""
     table = known_models()
-    st.caption("A click on a model takes it. Your prompt stays.")
+    st.caption("Click a model to use it. Your text stays.")
     event = st.dataframe(
         table, hide_index=True, key="model_table", on_select="rerun", selection_mode="single-cell"
     )
@@ -213,10 +213,10 @@ def _take(choice: Choice) -> None:
 
 def _own_files(asked: Choice) -> None:
     st.markdown(
-        "The file that the book has you save (`torch.save(model.state_dict(), ...)`), a nanoGPT `ckpt.pt` "
-        "(with `meta.pkl`), or the files of a GPT-2 or GPT-Neo folder (`config.json`, `model.safetensors`, "
-        "`tokenizer.json`) together. They are read as data, never run. Only this browser can open them, and "
-        "they are deleted a few minutes after it has left."
+        "Choose the file that the book's code saves (`torch.save(model.state_dict(), ...)`), a nanoGPT "
+        "`ckpt.pt` (together with `meta.pkl`), or all files of a GPT-2 or GPT-Neo folder (`config.json`, "
+        "`model.safetensors`, `tokenizer.json`). Your files are read as data and never run. Only this browser "
+        "can open them. They are deleted a few minutes after you leave."
     )
     for upload in uploads():
         _kept(upload, asked)
@@ -234,7 +234,7 @@ def _own_files(asked: Choice) -> None:
     if st.session_state.pop(_BROUGHT, False):
         st.rerun()  # the window closes, the page shows the model
     if models.paths_allowed():
-        path = st.text_input("Or a folder or file on the server's machine", key=SERVER_PATH)
+        path = st.text_input("Or type the path of a file or folder on the server", key=SERVER_PATH)
         if path:
             _take(asked.named(f"{PATH}{path}"))
 
@@ -243,7 +243,7 @@ def _own_files(asked: Choice) -> None:
 def _not_taken() -> None:
     why = refused()
     if why is not None:
-        st.error(f"The last file was not taken: {escaped(why)}.")
+        st.error(f"The last file was not accepted: {escaped(why)}.")
 
 
 def _kept(upload: Upload, asked: Choice) -> None:
@@ -282,11 +282,13 @@ def _bring(asked: Choice) -> None:
 
 def _repository(asked: Choice) -> None:
     classes = "`GPT2LMHeadModel` or `GPTNeoForCausalLM`"
-    st.markdown(f"Any repository whose `config.json` says {classes}. It is downloaded once.")
+    st.markdown(
+        f"Type the name of a repository whose `config.json` names {classes}. It is downloaded once."
+    )
     name = st.text_input("Repository", key=HUB_ID, placeholder="owner/name").strip()
     if name and not (name in HUB_MODELS or is_hub_id(name)):
-        sentence = f"{escaped(repr(name))} is no name of a repository; those are owner/name, "
-        st.error(f"{sentence}such as openai-community/gpt2")
+        example = "Type owner/name, for example openai-community/gpt2."
+        st.error(f"{escaped(repr(name))} is not the name of a repository. {example}")
     elif name:
         _take(asked.named(name))
 
@@ -295,14 +297,14 @@ def _settings(asked: Choice) -> None:
     dtypes = list(DTYPES)
     usual = models.default_device()
     index = dtypes.index(asked.dtype)
-    dtype = st.radio("Numbers", dtypes, index=index, key=DTYPE, help=DTYPE_HELP, horizontal=True)
+    dtype = st.radio("Precision", dtypes, index=index, key=DTYPE, help=DTYPE_HELP, horizontal=True)
     device = asked.device or usual
     if len(devices()) > 1:
         device = st.radio(
             "Device", devices(), index=devices().index(device), key=DEVICE, horizontal=True
         )
     else:
-        st.caption("This machine has no GPU that torch can use: the CPU computes.")
+        st.caption("torch finds no GPU on this machine, so the CPU does the work.")
     wanted = replace(asked, dtype=dtype, device=None if device == usual else device)
     if wanted != asked:
         _take(wanted)

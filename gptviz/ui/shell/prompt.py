@@ -49,8 +49,8 @@ def read(lm: LanguageModel, text: str, special: bool) -> PromptRead:
         count = f"more than {len(ids):,}"
     return PromptRead(
         ids[:limit],
-        f"The prompt has {count} tokens; {escaped(lm.name)} reads at most {limit:,}. "
-        f"Your text is kept, and what you see are its first {min(limit, len(ids)):,} tokens.",
+        f"Your text has {count} tokens; {escaped(lm.name)} reads at most {limit:,}. "
+        f"You see the first {min(limit, len(ids)):,} tokens. Your whole text is kept.",
     )
 
 
@@ -66,7 +66,7 @@ def _unknown_character(lm: LanguageModel, text: str) -> str:
     return (
         f"{escaped(lm.name)} knows only the {lm.config.vocab_size:,} tokens it was trained on, and "
         f"{', '.join(escaped(repr(c)) for c in unknown[:5])} {verb} not among them. "
-        f"Your text is kept: take {them} out, or choose another model."
+        f"Remove {them} from your text, or choose another model."
     )
 
 
@@ -76,8 +76,8 @@ def lost() -> str | None:
     if characters is None:
         return None
     return (
-        f"The text of this link had {characters:,} characters. An address holds the first "
-        f"{state.LINK_CHARACTERS:,}, and this server has the rest no longer: what you see is of those."
+        f"The text of this link had {characters:,} characters. A link contains only the first "
+        f"{state.LINK_CHARACTERS:,}, and this server no longer has the rest. You see the first part."
     )
 
 
@@ -91,7 +91,7 @@ def special_switch() -> None:
     state.SPECIAL.drawn(  # the address is written when the tokens are known
         st.toggle,
         "Special tokens",
-        help="On: `<|endoftext|>` in the prompt is the one special token. Off: it is text like any other.",
+        help="On: `<|endoftext|>` is read as one special token. Off: it is read as plain text.",
     )
 
 
@@ -100,9 +100,7 @@ def special_hint(lm: LanguageModel) -> None:
     if state.SPECIAL.value or END_OF_TEXT not in state.TEXT.value or not _has_special(lm):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        hint = (
-            f"`{END_OF_TEXT}` is read as plain text here. It is also the name of one special token."
-        )
+        hint = f"`{END_OF_TEXT}` is read as plain text now. It is also the name of a special token."
         st.caption(hint, width="content")
         button("Read it as the special token", "special_on", state.SPECIAL.set, True)
 
@@ -123,14 +121,15 @@ def ends_the_text(lm: LanguageModel, token_id: int) -> bool:
 def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
     """Extend the prompt by a token and select the last one. A sentence if that cannot be done."""
     if len(tokens) >= lm.config.context_length:
-        return f"The prompt is full: {escaped(lm.name)} reads at most {lm.config.context_length:,} tokens."
+        most = f"{escaped(lm.name)} reads at most {lm.config.context_length:,} tokens"
+        return f"Your text is full: {most}. Shorten it to go on."
     if not is_named(lm, token_id):
         return nameless(show_id(lm, token_id))
     ids = [*(token.id for token in tokens), token_id]
     text = lm.decode(ids)
     special = state.SPECIAL.value or needs_the_switch(lm.tokenizer, token_id)
     if lm.encode(text, special_tokens=special) != ids and "\ufffd" in lm.decode([token_id]):
-        return "This token is only part of a character, which a text cannot hold; nothing was appended."
+        return "This token is only part of a character. A text cannot contain it, so nothing was added."
     state.change(text=text, token=None, special=special)
     return None
 

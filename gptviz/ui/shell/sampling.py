@@ -33,10 +33,9 @@ def name_of(ids: Sequence[int]) -> str:
 
 def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
     """Draw temperature, top-k and top-p into a row; return their values, None for a filter that is off."""
-    hint = "Every logit is divided by it before the softmax. 1 leaves the model as it is; 0 always takes the "
-    hint += "most probable token."
+    hint = "Divides every logit before the softmax. 1 changes nothing; 0 always takes the most probable token."
     temperature = _slider(row, TEMPERATURE, "Temperature", (0.0, 2.0, 0.05), hint)
-    hint = f"Keep the k largest logits of the {vocabulary:,}. Empty: keep all."
+    hint = f"Keep only the k largest of the {vocabulary:,} logits. Empty: keep all."
     top_k = TOP_K.number(
         row.number_input,
         "Top-k",
@@ -48,7 +47,7 @@ def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
         width=130,
         help=hint,
     )
-    hint = "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all."
+    hint = "Keep only the most probable tokens that together reach p, after temperature and top-k. 1: keep all."
     top_p = _slider(row, TOP_P, "Top-p", (0.01, 1.0, 0.01), hint)
     return Sampling(
         temperature, None if top_k is None else int(top_k), None if top_p == 1 else top_p

@@ -156,7 +156,7 @@ class Scene(Prompt):
             return runs.get(self.run, keep, reduce)
         except (CaptureError, NoNumbers) as error:
             self.place.error(
-                f"Nothing is shown, since the model did not do what it should: {escaped(str(error))}"
+                f"Nothing can be shown, because the model did not work as it should: {escaped(str(error))}"
             )
             # which follow to every page, and the strip that undoes them is not drawn
             if changes.written():
@@ -215,7 +215,7 @@ class Scene(Prompt):
         """Extend the prompt by the run's most probable token; for callbacks. A sentence if that cannot be."""
         token_id = most_probable(self.run)["id"]
         if prompt.ends_the_text(self.lm, token_id):
-            return f"The model would end the text here: its guess is `{END_OF_TEXT}`."
+            return f"The model ends the text here: it predicts `{END_OF_TEXT}`."
         return prompt.append(self.lm, list(self.tokens), token_id)
 
     def strip(

@@ -73,7 +73,7 @@ def all_worked(
     every = several(run, function, given, says, key, stop, **options)
     for job in every:
         if job.refused:
-            st.warning(f"This cannot be worked out: {escaped(str(job.error))}.")
+            st.warning(f"This cannot be computed: {escaped(str(job.error))}.")
             end_page()
     return [job.value for job in every]
 
@@ -130,7 +130,7 @@ def several(
 
 def not_done(job: Job[Any], key: str = "work", again: Callable[[], Any] | None = None) -> None:
     """Draw why a job failed, and the button *Try again*: its click runs `again`, and the page once more."""
-    st.warning(f"This could not be worked out: {escaped(str(job.error))}.")
+    st.warning(f"This could not be computed: {escaped(str(job.error))}.")
     st.button("Try again", key=f"{key}_again", icon=":material/refresh:", on_click=again)
 
 
@@ -153,5 +153,5 @@ def read_sample(run: Run, key: str, stop: Callable[[], Any]) -> None:
         st.warning(f"{escaped(lm.name)}: {escaped(str(error))}.")
         end_page()
     if read.means is None:
-        said = "The mean over the sample of text, once for this model: {} of {} windows read".format
+        said = "Averaging over a sample of text, once for this model: {} of {} windows".format
         read.means = worked(run.plain, sample_means, says=said, key=key, stop=stop)

@@ -64,12 +64,12 @@ def draw(
         else:
             note = change.refusal or ""
         if status == "refused":
-            notes.append(["", short, f" is kept, and not made: {note}."])
+            notes.append(["", short, f" is not applied: {note}. It stays in the list."])
         elif note:
             notes.append([f"{capital(sentence)}: this {note}."])
         chips.append({"text": change.text, "says": sentence, "state": status, "note": note})
     if any(change.edit is None for change in listed):
-        notes.append([f"A change is written {GRAMMAR}."])
+        notes.append([f"Write a change as {GRAMMAR}."])
     look = partial(st.session_state.__setitem__, _TRY, True)
     acts: dict[str, Callable[[], None]] = {"undo": changes.undo, "clear": changes.clear}
     acts |= {"switch": changes.switch, "try": look}
@@ -79,8 +79,8 @@ def draw(
     ask = None
     if passes:
         ask = (
-            f"Whether each of these did anything by itself takes {passes} more passes here.",
-            "Look",
+            f"Does each of these changes have an effect? Checking takes {passes} more passes of the model.",
+            "Check",
         )
     change_strip(chips, moved, is_off, changes.remove, acts, notes=notes, ask=ask)
 
@@ -106,13 +106,13 @@ def _silent(
     what = f"the prediction after “{labels[position]}” (position {position})"
     beside = ""
     if len(run.edits) > 1:
-        beside = ", beside the other changes"
+        beside = " beyond the other changes"
     for number, reason in enumerate(why):
         without = replace(run, edits=(*run.edits[:number], *run.edits[number + 1 :]))
         had_no_effect = reason is None and tried and effect(run, without, position).nothing
         changed = ""
         if had_no_effect:
-            changed = f"changed nothing in {what}{beside}"
+            changed = f"has no effect on {what}{beside}"
         yield changed if reason is None else words.cannot_matter(reason, what)
 
 

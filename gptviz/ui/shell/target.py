@@ -109,7 +109,7 @@ def target_input(
         other = None
         if against is not None and AGAINST.value != token:
             other = AGAINST.value
-        hint = "Choose a token, or type any of the vocabulary; · is a space. Empty: the model's first choice."
+        hint = "Choose a token, or type any other. Write · for a space. Empty: the model's first choice."
         _box(scene, TARGET, label, f"most probable: {best[0].shown}", hint)
         if (
             scene.other is not None
@@ -119,15 +119,17 @@ def target_input(
             text = f"explain {as_code(unchanged_best.shown)}"
             button(text, "target_unchanged", _take, TARGET, unchanged_best.id, help=help)
         if against is not None:
-            hint = "With a second token the page explains the difference of the two logits: why this word "
-            hint += f"and not that one. Empty: {against}."
+            hint = "Choose a second token to ask: why the first and not this one? The page then explains the "
+            hint += f"difference of the two logits. Empty: {against}."
             _box(scene, AGAINST, "Against", against, hint)
             if other != runner_up != token:
                 help = "The runner-up: the most probable of all other tokens"
                 text = f"against {as_code(show_id(lm, runner_up))}"
                 button(text, "target_runner_up", _take, AGAINST, runner_up, help=help)
     if against is not None and AGAINST.value == token:
-        st.caption(f"The two tokens are the same, and their difference is 0. Shown is {against}.")
+        st.caption(
+            f"The two tokens are the same, so their difference is 0. The page compares with {against}."
+        )
     return Target(token, other, show_id(lm, token), None if other is None else show_id(lm, other))
 
 
@@ -142,7 +144,7 @@ def pair_input(
                 param,
                 label,
                 empty,
-                "Choose a token, or type any of the vocabulary. · is a space.",
+                "Choose a token, or type any other. Write · for a space.",
             )
     return TARGET.value, AGAINST.value
 

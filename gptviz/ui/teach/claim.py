@@ -9,7 +9,7 @@ from gptviz.ui.buttons import button
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import state
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.words import escaped
+from gptviz.ui.words import counted, escaped
 
 
 @per_run
@@ -44,10 +44,11 @@ def notice(scene: Scene) -> None:
     results = _checked(scene.run, scene.position, packed)
     with st.container(key="claims", horizontal=True, vertical_alignment="center"):
         if isinstance(results, str):
-            st.warning(f"What this link claims is not confirmed: {escaped(results)}.")
+            st.warning(f"The claim of this link could not be checked: {escaped(results)}.")
         else:
             confirmed = sum(checked.holds for checked in results)
-            summary = f"This link claims {len(results)} numbers. Computed again just now, {confirmed} hold."
+            claimed = counted(len(results), "number")
+            summary = f"This link claims {claimed}. Computed again just now: {confirmed} of {len(results)} hold."
             marks = {True: "holds", False: "**wrong**"}
             lines = [
                 f"{marks[checked.holds]}: {escaped(checked.said)}, {checked.verdict}"
@@ -76,9 +77,9 @@ def offer(scene: Scene) -> None:
         open_head = (block, head)
     if len(scene.text) <= state.LINK_CHARACTERS:  # else no link holds it
         explanation = (
-            "The address then says what the model expects here. Whoever opens it, or gives it to "
+            "Writes the model's prediction into the address. Whoever opens that link, or runs "
         )
-        explanation += "`gptviz verify`, is told whether that holds."
+        explanation += "`gptviz verify` on it, sees whether the prediction still holds."
         place = scene.run, scene.position, open_head
         button("Claim this", "claim_make", _make, *place, icon="verified", help=explanation)
 
@@ -90,5 +91,6 @@ def _make(run: Run, position: int, opened: tuple[int, int] | None) -> None:
         state.EDITS.set(",".join(map(str, run.edits)))
     state.CLAIM.set(_written(run, position, opened))
     st.toast(
-        "The address now says what the model expects here. Copy it.", icon=":material/verified:"
+        "The address now contains the model's prediction. Copy it to share it.",
+        icon=":material/verified:",
     )

@@ -53,8 +53,8 @@ ACTS = {
 OF_CLASS = ("together", "frozen")
 
 GONE = (
-    "The class has ended, was left in another tab, or your teacher has taken you out. What you see is yours "
-    "to explore."
+    "You are no longer in the class: it has ended, you left it in another tab, or your teacher removed you. "
+    "You can go on exploring alone."
 )
 T = TypeVar("T")
 
@@ -120,7 +120,7 @@ def _taught(link: str) -> None:
         return
     offered, current = members
     if offered is None or not offered.teaches:
-        say("The class of this link has ended, or it never was one.")
+        say("This link leads to no class. Perhaps the class has ended.")
     elif link != secret() and current is not None:
         st.session_state[_OFFERED] = link
     else:
@@ -139,8 +139,8 @@ def ask() -> None:
         return
     with st.container(border=True, key="class_offer"):
         st.markdown(
-            f"This link steers the class **{written_code(offered.room.code)}**: you would be its teacher. "
-            f"You are {_named(current)}. Both places are kept."
+            f"This link makes you the teacher of the class **{written_code(offered.room.code)}**. "
+            f"Now you are {_named(current)}. You keep both places."
         )
         with st.container(horizontal=True):
             button("Steer that class", "class_offer_take", go_to, link, primary=True)
@@ -288,7 +288,7 @@ def draw_messages() -> bool:
     ask()
     if me.teaches or not me.room.frozen:
         return False
-    st.info("Your teacher asks you to look up. It goes on in a moment, and nothing is lost.")
+    st.info("Please look at your teacher. You can go on in a moment, and nothing is lost.")
     return True
 
 

@@ -50,10 +50,12 @@ def current() -> tuple[Guide, int] | None:
 def _guide(name: str) -> Guide:
     """The guide of this name, or the one that this visitor has opened as a file; all of its pages exist."""
     if name == OWN and _OWN not in st.session_state:
-        raise GuideError([(0, "a guide that was opened as a file stays with who opened it")])
+        raise GuideError(
+            [(0, "it was opened as a file, and only that visitor has it: open the file here")]
+        )
     if name == classroom.GUIDE and classroom.member() is None:
         raise GuideError(
-            [(0, "it is a class's, and this browser is in none: join it on the page Class")]
+            [(0, "it belongs to a class, and you are in none: join the class on the page Class")]
         )
     try:
         texts = {classroom.GUIDE: classroom.guide, OWN: lambda: str(st.session_state[_OWN])}
@@ -137,7 +139,7 @@ def _opened() -> None:
         text = text_of(uploads[0])
         checked(read(text))
     except GuideError as error:
-        st.session_state[_WRONG] = f"This file is no guide. {capital(str(error))}"
+        st.session_state[_WRONG] = f"This file is not a guide. {capital(str(error))}"
     else:
         st.session_state[_OWN] = text
         st.session_state.pop(question.ANSWERS, None)

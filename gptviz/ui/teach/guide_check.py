@@ -79,7 +79,7 @@ def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
             # so that the picture is drawn
             app.session_state[ANSWERS] = {(file.stem, number - 1): None}
             app.run()
-            faults += [(step.line, f"the page breaks: {error.message}") for error in app.exception]
+            faults += [(step.line, f"the page fails: {error.message}") for error in app.exception]
             if app.exception:
                 continue
             known = {param.name for param in app.session_state["gptviz_params"]}
@@ -129,7 +129,7 @@ def _truth(step: Step, place: dict[str, str], model: str) -> tuple[Step, str]:
     unknown = {name for name in unknown if not OF_WHAT_WAS_GIVEN.fullmatch(name)}
     if unknown:
         raise GuideError(
-            [(step.line, f"{name} is no fact of {step.ask.key}") for name in sorted(unknown)]
+            [(step.line, f"{name} is not a fact of {step.ask.key}") for name in sorted(unknown)]
         )
     filled_step = with_facts(step, {"truth": answer.shown} | answer.facts)
     assert filled_step.ask is not None

@@ -25,7 +25,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell import address, changes, prompt as prompt_box, state
 from gptviz.ui.teach import classroom, votes
 from gptviz.ui.teach.classroom import Standing
-from gptviz.ui.words import escaped
+from gptviz.ui.words import counted as counted_words, escaped, is_or_are
 
 ANSWERS = "guide_answers"  # (guide, step) -> what was given; None where it was skipped
 HINTS = "guide_hints"  # (guide, step) -> how many are shown
@@ -43,12 +43,19 @@ def standing(at: At) -> Standing:
 
 
 def counted(name: str, steps: Sequence[Step]) -> str:
-    """A sentence: how many of a guide's questions were answered in this session, or skipped."""
+    """How many of a guide's questions were answered in this session, skipped, or not reached, in words."""
     answers = st.session_state.get(ANSWERS, {})
     asks = [(name, number) for number, step in enumerate(steps) if step.ask is not None]
     answers_given = [answers[step_id] for step_id in asks if step_id in answers]
     skipped = sum(answer is None for answer in answers_given)
-    return f"You answered {len(answers_given) - skipped} of {len(asks)} questions, and skipped {skipped}."
+    answered = len(answers_given) - skipped
+    left = len(asks) - len(answers_given)
+    said = (
+        f"You answered {answered} of {counted_words(len(asks), 'question')} and skipped {skipped}"
+    )
+    if left:
+        return f"{said}. {left} {is_or_are(left)} still open."
+    return f"{said}."
 
 
 @per_run
@@ -162,7 +169,7 @@ def _ballot(ask: Question, step_id: At, truth: Answer, run: Run, position: int) 
             answer = escaped(votes.shown(ask.kind, status.given, tokens))
         text = f":material/check: You said {answer}."
         if status.open:
-            text += " You may still change your mind."
+            text += " You can still change your answer."
         st.markdown(text)
     if not status.open:
         st.markdown(":material/lock: The votes are locked.")
@@ -242,7 +249,7 @@ def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
         request = "Open a head"
         if ask.key == "smallest_circuit":
             request = "Choose the heads of your circuit"
-        st.caption(f"{request} on the page below; then hand in what your screen shows.")
+        st.caption(f"{request} on the page below. Then hand in what your screen shows.")
     else:
         st.button(
             "Hand in what my screen shows", type="primary", key="guide_hand_in", on_click=sent

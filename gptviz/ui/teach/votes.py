@@ -75,7 +75,7 @@ def _draw(
     skipped = ""
     if len(votes) > len(answered):
         skipped = f", {len(votes) - len(answered)} skipped"
-    st.markdown(f"**{len(answered)}** of {counted(joined, 'pupil')} have answered{skipped}.")
+    st.markdown(f"Answered: **{len(answered)}** of {counted(joined, 'pupil')}{skipped}.")
     if room.has("shown", step) and answered:
         is_revealed = room.has("revealed", step)
         if ask.kind == "find":

@@ -50,7 +50,9 @@ def test_an_address_never_has_a_file_of_the_server_read(monkeypatch, name):
     monkeypatch.delenv(models.ALLOW_PATHS, raising=False)
     monkeypatch.setattr(models, "upload_of", lambda choice: None)  # which there is
     monkeypatch.setattr(models, "plan_of", lambda choice: pytest.fail(f"{choice} was read"))
-    with pytest.raises(CheckpointError, match=r"is no tokenizer's name; those are mini, gpt2, "):
+    with pytest.raises(
+        CheckpointError, match=r"is not the name of a tokenizer; choose one of mini, gpt2, "
+    ):
         models.load(Choice("upload:1", tokenizer=name))
     models.check_right(Choice("upload:1", tokenizer="gpt2"))
 

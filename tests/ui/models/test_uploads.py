@@ -79,14 +79,14 @@ def test_a_name_is_never_a_path(uploads, name):
 @pytest.mark.parametrize(
     "names, says",
     [
-        (["virus.exe", "model.pth"], "virus.exe is no file of a checkpoint"),
-        (["config.json"], "config.json was sent, without weights"),
+        (["virus.exe", "model.pth"], "virus.exe is not a checkpoint file"),
+        (["config.json"], "you uploaded config.json without weights"),
         ([], "no file was chosen"),
-        (["a/model.pth", "b/model.pth"], "model.pth was sent twice"),
-        (["x" * 296 + ".pth"], "has 300 bytes, and at most 200 work"),
+        (["a/model.pth", "b/model.pth"], "model.pth was uploaded twice"),
+        (["x" * 296 + ".pth"], "has 300 bytes. At most 200 are allowed"),
         (["漢" * 90 + ".pth"], "has 274 bytes"),
-        (["a\0b.pth"], r"'a\\x00b.pth' is no name for a file here"),
-        (["model.pth", "a\nb.json"], "is no name for a file here"),
+        (["a\0b.pth"], r"'a\\x00b.pth' cannot be the name of a file here"),
+        (["model.pth", "a\nb.json"], "cannot be the name of a file here"),
     ],
 )
 def test_what_is_no_checkpoint_is_refused_and_not_kept(uploads, names, says, tmp_path, monkeypatch):
@@ -117,12 +117,10 @@ def test_all_browsers_together_are_limited_on_the_disk_and_in_memory(gone):
     room = Budget(10, 8, lambda: waits)
     first, second = (Uploads(10, gone.append, room) for _ in range(2))
     kept = first.keep([sent("a.pth", b"123456")])
-    with pytest.raises(
-        CheckpointError, match=r"from all its visitors together.* GPTVIZ_UPLOADS_MB"
-    ):
+    with pytest.raises(CheckpointError, match=r"from all visitors together.* GPTVIZ_UPLOADS_MB"):
         second.keep([sent("b.pth", b"12345")])
     assert room.receive("session", "file", 4) is None
-    assert "from all its visitors" in room.receive("other", "file 2", 1) == room.refused("other")
+    assert "from all visitors" in room.receive("other", "file 2", 1) == room.refused("other")
     room.give("file")
     waits["session"] = 4  # now Streamlit has it
     with pytest.raises(CheckpointError):
