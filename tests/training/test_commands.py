@@ -189,7 +189,7 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
     ):
         assert said in card
     assert "python -m gptviz.training world --tokenizer tokenizer --work work" in card
-    assert "--world-share 0.5 --world-noise 0.2 --begin-with before/exported" in card
+    assert "--world-share 0.5 --world-noise 0.2 --begin-with before" in card
 
     (tmp_path / "prompts.tsv").write_text(
         "kind\tprompt\tright\twrong\nanimals\tA fox is\tred\t\nanimals\tWho runs?\tfox\t\n"
@@ -212,6 +212,7 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
     assert f"{saved['step']} steps of 4 windows of 256 tokens of books and the small world:" in card
     assert f"| animals | 2 | {examined['kinds'][0]['correct']} |" in card
     assert "of 1 sentences" in card
+    assert "--work run1 --compile" in card and "--begin-with run1/exported" in card
     text = card.replace("\\\n", " ")
     commands = [line.split()[3:] for line in text.splitlines() if line.startswith("python -m")]
     for command in commands:
