@@ -239,7 +239,9 @@ def run_model(args: argparse.Namespace) -> None:
             passages,
             of_world,
             recipe.seed,
-            repeat_share=0.0,
+            recipe.world_repeat_share,
+            shuffle_share=0.0,
+            passages_by=encoding,
             noise=recipe.world_noise,
             blank_id=encoding.encode_single_token(NEVER_IN_TEXT),
         )

@@ -231,8 +231,8 @@ def _stage(saved: dict[str, Any], machine: str) -> str:
         fall = f"hold, and fall to 0 over the last {recipe['decay_share']:.0%} of the steps"
     return (
         f"{saved['step']:,} steps of {recipe['batch_size']} windows of {window} tokens of {text}: "
-        f"{tokens / 1e6:.1f} million tokens in {saved['seconds'] / 60:.0f} minutes{where}, with bf16 autocast{dropout}. "
-        f"Learning rates rise over {recipe['warmup']} steps, {fall}."
+        f"{tokens / 1e6:.1f} million tokens in {saved['seconds'] / 60:.0f} minutes{where}, "
+        f"with bf16 autocast{dropout}. Learning rates rise over {recipe['warmup']} steps, {fall}."
     )
 
 
@@ -250,6 +250,11 @@ def _world(recipe: dict[str, Any]) -> str:
         noise = recipe["world_noise"]
         sentences.append(
             f"In half of these, up to {noise:.0%} of the inputs are a token that no text has."
+        )
+    if recipe.get("world_repeat_share"):
+        repeated = recipe["world_repeat_share"]
+        sentences.append(
+            f"About {repeated:.0%} of these begin with a passage that is said twice or three times."
         )
     if recipe.get("begun_with"):
         sentences.append(
