@@ -83,8 +83,10 @@ def families(count: int, chance: random.Random) -> list[Fact]:
     """The four facts of three numbers: 2 + 3 = 5, 3 + 2 = 5, 5 - 2 = 3, 5 - 3 = 2; then those of others."""
     rows: list[Fact] = []
     for fact in drawn(sums(1), count // 4, chance):
-        a, b, c = fact.a, fact.b, fact.c
-        rows.extend([fact, Fact(b, "+", a, c), Fact(c, "-", a, b), Fact(c, "-", b, a)])
+        a = fact.a
+        b = fact.b
+        turned = Fact(b, "+", a, fact.c)
+        rows.extend([fact, turned, Fact(fact.c, "-", a, b), Fact(fact.c, "-", b, a)])
     return rows
 
 
