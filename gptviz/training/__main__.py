@@ -105,7 +105,11 @@ def parser() -> argparse.ArgumentParser:
         "--machine", default="", help='where it was trained, in words, like "two CPU cores"'
     )
     card.add_argument(
-        "--before", type=Path, help="the work folder of the run that this one went on from"
+        "--before",
+        type=Path,
+        nargs="+",
+        default=(),
+        help="the work folders of the runs that this one went on from, the first one first",
     )
     card.add_argument("--examination", type=Path, help="what `examine --json` wrote")
     card.add_argument("--out", type=Path, required=True, help="the Markdown file")
@@ -235,7 +239,9 @@ def run_model(args: argparse.Namespace) -> None:
             passages,
             of_world,
             recipe.seed,
-            repeat_share=0.0,
+            recipe.world_repeat_share,
+            shuffle_share=0.0,
+            passages_by=encoding,
             noise=recipe.world_noise,
             blank_id=encoding.encode_single_token(NEVER_IN_TEXT),
         )

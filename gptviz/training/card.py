@@ -1,6 +1,6 @@
 """MODEL_CARD.md, written from a run's checkpoint and its evaluation: no number in it is typed by hand."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -37,13 +37,13 @@ def write_card(
     work: Path,
     evaluation: dict[str, Any],
     machine: str = "",
-    before: Path | None = None,
+    before: Sequence[Path] = (),
     examination: dict[str, Any] | None = None,
 ) -> str:
     """Return the card as Markdown. `machine` says where the run was, in words, like "two CPU cores".
 
-    `before` is the work folder of the run whose weights this one went on from; `examination` is what
-    `examine --json` wrote.
+    `before` are the work folders of the runs that this one went on from, the first one first;
+    `examination` is what `examine --json` wrote.
 
     Raises ValueError when the three do not belong together: the evaluation must be of the very
     weights in `folder`, and those of the checkpoint in `work`.
@@ -66,9 +66,7 @@ def write_card(
     books = evaluation["books"]
     held_out = evaluation["held_out"]
     samples = evaluation["samples"]
-    runs = [saved]
-    if before is not None:
-        runs.insert(0, read_checkpoint(before))
+    runs = [*map(read_checkpoint, before), saved]
     read = OF_BOOKS
     if recipe.get("world_share"):
         read = OF_THE_WORLD
@@ -225,13 +223,16 @@ def _stage(saved: dict[str, Any], machine: str) -> str:
     if recipe.get("world_share"):
         text = "books and the small world"
     where = f" on {machine}" if machine else ""
+    dropout = ""
+    if saved["config"]["drop_rate"]:
+        dropout = f" and dropout {saved['config']['drop_rate']:g}"
     fall = "and hold"
     if recipe["decay_share"]:
         fall = f"hold, and fall to 0 over the last {recipe['decay_share']:.0%} of the steps"
     return (
         f"{saved['step']:,} steps of {recipe['batch_size']} windows of {window} tokens of {text}: "
-        f"{tokens / 1e6:.1f} million tokens in {saved['seconds'] / 60:.0f} minutes{where}, with bf16 autocast. "
-        f"Learning rates rise over {recipe['warmup']} steps, {fall}."
+        f"{tokens / 1e6:.1f} million tokens in {saved['seconds'] / 60:.0f} minutes{where}, "
+        f"with bf16 autocast{dropout}. Learning rates rise over {recipe['warmup']} steps, {fall}."
     )
 
 
@@ -250,6 +251,11 @@ def _world(recipe: dict[str, Any]) -> str:
         sentences.append(
             f"In half of these, up to {noise:.0%} of the inputs are a token that no text has."
         )
+    if recipe.get("world_repeat_share"):
+        repeated = recipe["world_repeat_share"]
+        sentences.append(
+            f"About {repeated:.0%} of these begin with a passage that is said twice or three times."
+        )
     if recipe.get("begun_with"):
         sentences.append(
             f"The run went on from weights with the SHA-256 `{recipe['begun_with'][:16]}…`."
@@ -262,30 +268,32 @@ def _world(recipe: dict[str, Any]) -> str:
 def _commands(runs: list[dict[str, Any]], examined: bool) -> str:
     """The commands that make the model again, with the options that are not the defaults.
 
-    `runs` are the checkpoints of the run and of the one before it, if there was one.
+    `runs` are the checkpoints of the run and of those before it, the first one first.
     """
-    *earlier, saved = runs
     command = "python -m gptviz.training"
     corpus = "--text books.txt.gz --table books.tsv"
-    lines = [
-        f"{command} tokenizer {corpus} --vocab-size {saved['config']['vocab_size']} --out tokenizer"
-    ]
-    for run in earlier:
-        lines.append(f"{command} model {corpus} --tokenizer tokenizer --work before --compile \\")
-        lines.append(f"    {_options(run)}")
-        lines.append(f"{command} export --work before --out before/exported")
-    if saved["recipe"].get("world_share"):
-        lines.append(f"{command} world --tokenizer tokenizer --work work")
-    lines.append(f"{command} model {corpus} --tokenizer tokenizer --work work --compile \\")
-    lines.append(f"    {_options(saved)}")
+    vocab_size = runs[-1]["config"]["vocab_size"]
+    lines = [f"{command} tokenizer {corpus} --vocab-size {vocab_size} --out tokenizer"]
+    places = [f"run{number + 1}" for number in range(len(runs) - 1)] + ["work"]
+    begin_with = ""
+    if runs[0]["recipe"].get("begun_with"):  # of weights that no run here has made
+        begin_with = " --begin-with before"
+    for run, place in zip(runs, places, strict=True):
+        if run["recipe"].get("world_share"):
+            lines.append(f"{command} world --tokenizer tokenizer --work {place}")
+        lines.append(f"{command} model {corpus} --tokenizer tokenizer --work {place} --compile \\")
+        lines.append(f"    {_options(run)}{begin_with}")
+        if place != "work":
+            lines.append(f"{command} export --work {place} --out {place}/exported")
+            begin_with = f" --begin-with {place}/exported"
     lines.append(f"{command} export --work work --out gptviz/assets/mini")
     lines.append(f"{command} evaluate --model gptviz/assets/mini {corpus} --json evaluation.json")
     card = (
         f"{command} card --model gptviz/assets/mini --work work --evaluation evaluation.json \\\n"
         "    --out gptviz/assets/mini/MODEL_CARD.md"
     )
-    if earlier:
-        card += " --before before"
+    if len(runs) > 1:
+        card += " --before " + " ".join(places[:-1])
     if examined:
         lines.append(
             f"{command} examine --model gptviz/assets/mini --exam tests/training/exam --json exam.json"
@@ -309,10 +317,7 @@ def _options(saved: dict[str, Any]) -> str:
             continue
         if name == "steps" or value != defaults[name]:
             options[name] = value
-    flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
-    if recipe.get("begun_with"):
-        flags += " --begin-with before/exported"
-    return flags
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
 
 
 def _curve_table(curve: list[dict[str, float]]) -> str:

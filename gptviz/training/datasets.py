@@ -6,9 +6,12 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
+import tiktoken
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
+
+from gptviz.tokenizer import END_OF_TEXT
 
 Ids = np.ndarray  # one-dimensional, unsigned 16 or 32 bits
 SHORTEST_PASSAGE = 8  # tokens of a passage that is repeated, where the window is long enough
@@ -92,6 +95,9 @@ class Batches:
     windows are replaced by a passage of theirs that is followed by itself; in `shuffle_share` of
     those the passage's tokens are in random order, so that nothing but copying can predict them.
 
+    Windows of short passages take `passages_by`, the encoding of their ids: what is repeated is the whole
+    first passage (see `say_again`), never shuffled.
+
     `noise` is for text of few wordings: a model that cannot rely on every word before has less to learn by
     heart. The targets stay as they are. `blank_id` is a token that no text has: after a word in its place
     the model would learn to expect what follows another.
@@ -102,6 +108,7 @@ class Batches:
     seed: int
     repeat_share: float = 0.1
     shuffle_share: float = 0.25
+    passages_by: tiktoken.Encoding | None = None
     # in half of the windows, up to this share of the inputs is replaced by the token `blank_id`
     noise: float = 0.0
     blank_id: int = 0
@@ -139,6 +146,8 @@ class Batches:
     def _vary(self, window: Tensor, rng: np.random.Generator) -> Tensor:
         if rng.random() >= self.repeat_share:
             return window
+        if self.passages_by is not None:
+            return say_again(window, int(rng.integers(2, 4)), self.passages_by)
         shuffled = rng.random() < self.shuffle_share
         longest = len(window) // 2
         length = int(rng.integers(min(SHORTEST_PASSAGE, longest), longest + 1))
@@ -173,3 +182,21 @@ def repeat_passage(
     if shuffle is not None:
         passage = passage[torch.from_numpy(shuffle.permutation(length))]
     return passage.repeat(-(-len(window) // length))[: len(window)]
+
+
+def say_again(window: Tensor, times: int, encoding: tiktoken.Encoding) -> Tensor:
+    """The window with its first passage said so many times, or as often as it fits; then what came after it.
+
+    (N,) -> (N,). It is written again and not copied: within a line a word's token begins with a space. A
+    passage that does not fit twice is said once.
+    """
+    ids = window.tolist()
+    end = encoding.encode_single_token(END_OF_TEXT)
+    if end not in ids:
+        return window
+    length = ids.index(end)
+    passage = encoding.decode(ids[:length])
+    between = "\n" if "\n" in passage else " "
+    fitting = len(window) // (length + 1)  # a line's end is a token of its own
+    said = encoding.encode_ordinary(between.join([passage] * min(times, fitting)))
+    return torch.tensor([*said, *ids[length:]])[: len(window)]

@@ -31,6 +31,7 @@ class Recipe:
     # of the windows, those of the small world; the others are of the books
     world_share: float = 0.0
     world_noise: float = 0.0  # see Batches.noise; in the windows of the small world
+    world_repeat_share: float = 0.0  # of the small world's windows, those that say a passage again
     precision: str = "bfloat16"  # of the forward pass; "float32" is the faster one for a tiny model
     # the first weights: GPT-2's, or "book": those of torch.manual_seed(seed); GPTModel(config)
     init: str = "gpt2"

@@ -159,8 +159,8 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
 
     main(["world", *places, "--parts", "2", "--processes", "1"])
     assert "600 passages" in capsys.readouterr().out
-    mixed = ["--world-share", "0.5", "--world-noise", "0.2", "--begin-with", str(made / "tiny")]
-    main([*model, *mixed, "--minutes", "0.01"])
+    mixed = ["--world-share", "0.5", "--world-noise", "0.2", "--world-repeat-share", "0.3"]
+    main([*model, *mixed, "--begin-with", str(made / "tiny"), "--minutes", "0.01"])
     assert "steps in 0.01 minutes" in capsys.readouterr().out
 
     saved = read_checkpoint(tmp_path / "work")
@@ -185,11 +185,14 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
     for said in (
         "50% of the windows are passages of a small world",
         "up to 20% of the inputs",
+        "About 30% of these begin with a passage that is said twice or three times.",
         sha256[:16],
     ):
         assert said in card
     assert "python -m gptviz.training world --tokenizer tokenizer --work work" in card
-    assert "--world-share 0.5 --world-noise 0.2 --begin-with before/exported" in card
+    assert (
+        "--world-share 0.5 --world-noise 0.2 --world-repeat-share 0.3 --begin-with before" in card
+    )
 
     (tmp_path / "prompts.tsv").write_text(
         "kind\tprompt\tright\twrong\nanimals\tA fox is\tred\t\nanimals\tWho runs?\tfox\t\n"
@@ -212,6 +215,7 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
     assert f"{saved['step']} steps of 4 windows of 256 tokens of books and the small world:" in card
     assert f"| animals | 2 | {examined['kinds'][0]['correct']} |" in card
     assert "of 1 sentences" in card
+    assert "--work run1 --compile" in card and "--begin-with run1/exported" in card
     text = card.replace("\\\n", " ")
     commands = [line.split()[3:] for line in text.splitlines() if line.startswith("python -m")]
     for command in commands:

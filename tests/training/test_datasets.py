@@ -5,12 +5,15 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
+from gptviz.tokenizer import END_OF_TEXT, encoding_from_ranks
+from gptviz.tokenizer.encodings import MINI_RANKS
 from gptviz.training.datasets import (
     Batches,
     MixedBatches,
     PassageWindows,
     TokenWindows,
     repeat_passage,
+    say_again,
 )
 
 
@@ -114,3 +117,57 @@ def test_windows_are_counted_from_the_end_too_and_there_are_no_others():
     with pytest.raises(IndexError):
         dataset.window(len(dataset))
     assert [start.tolist()[0] for start, _ in dataset] == [0, 4, 8, 12]
+
+
+@pytest.fixture(scope="module")
+def encoding():
+    return encoding_from_ranks(MINI_RANKS)
+
+
+def joined(encoding, passages):
+    """The passages in one row of ids, each followed by <|endoftext|>."""
+    text = "".join(passage + END_OF_TEXT for passage in passages)
+    return torch.tensor(encoding.encode(text, allowed_special={END_OF_TEXT}))
+
+
+@pytest.mark.parametrize(
+    "passage, times, said",
+    [
+        ("Bartek saw it.", 2, "Bartek saw it. Bartek saw it."),
+        ("Bartek saw it.", 3, "Bartek saw it. Bartek saw it. Bartek saw it."),
+        ("1 + 1 = 2\n2 + 1 = 3", 2, "1 + 1 = 2\n2 + 1 = 3\n1 + 1 = 2\n2 + 1 = 3"),
+        ("half of the window " * 4, 3, " ".join(["half of the window " * 4] * 2)),
+        ("more than half of it " * 6, 3, "more than half of it " * 6),
+    ],
+)
+def test_a_passage_is_said_again_as_it_would_be_typed(encoding, passage, times, said):
+    after = ["It rained."] * 20
+    window = joined(encoding, [passage, *after])[:45]
+    assert torch.equal(
+        say_again(window, times, encoding), joined(encoding, [said, *after])[: len(window)]
+    )
+
+
+def test_a_window_without_the_end_of_its_passage_stays(encoding):
+    window = joined(encoding, ["It rained and rained. " * 20])[:40]
+    assert torch.equal(say_again(window, 2, encoding), window)
+
+
+def test_share_of_windows_that_say_their_passage_again(encoding):
+    ids = joined(encoding, [f"The {number} cows ran." for number in range(2000)]).numpy()
+    end = encoding.encode_single_token(END_OF_TEXT)
+    starts = np.concatenate([[0], np.flatnonzero(ids == end)[:-1] + 1])
+    drawn = Batches(
+        PassageWindows(ids, starts, 40), 50, seed=3, repeat_share=0.2, passages_by=encoding
+    )
+    said = []
+    for inputs, targets in (drawn[step] for step in range(19)):
+        assert torch.equal(inputs[:, 1:], targets[:, :-1])
+        for window in inputs.tolist():
+            passage, *after = encoding.decode(window).split(END_OF_TEXT)
+            said.append(passage.count("cows"))
+            assert all(text.count("cows") <= 1 for text in after)
+            assert len(set(passage.replace(". ", ".\n").split("\n"))) == 1
+    # binomial: 950 draws of 0.1 each, standard deviation 9
+    assert 60 < said.count(2) < 130 and 60 < said.count(3) < 130
+    assert said.count(1) == len(said) - said.count(2) - said.count(3)

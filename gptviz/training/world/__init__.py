@@ -2,5 +2,5 @@
 
 The old books teach it language; these passages teach it what its readers ask: facts, names, pronouns,
 numbers, questions and their answers, short stories. `tables` has the facts, `texts/*.txt` the wordings,
-`phrases` fills one with the other, and `passages` draws them.
+`phrases` fills one with the other, `drills` writes many sums in a row, and `passages` draws them.
 """

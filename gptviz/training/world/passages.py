@@ -1,4 +1,4 @@
-"""Passages of the small world, without end: a wording of a kind, filled with a cast of its own."""
+"""Passages of the small world, without end: a wording of a kind, filled with a cast of its own, or a drill."""
 
 import random
 import re
@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from gptviz.training.world.drills import drill
 from gptviz.training.world.frames import framed, written_otherwise
 from gptviz.training.world.phrases import fill
 
 TEXTS = Path(__file__).parent / "texts"
 
-# of a thousand passages, how many are of a kind. A story is ten times as long as a sum
+DRILLS = "drills"  # the kind that has no wordings
+# of a thousand passages, how many are of a kind. A story is ten times as long as a sum, a drill four times
 OF_A_THOUSAND = {
     "stories": 10,
     "short_stories": 10,
@@ -19,8 +21,8 @@ OF_A_THOUSAND = {
     "plain": 15,
     "runs": 10,
     "fact_scenes": 12,
-    "names": 90,
-    "giving": 90,
+    "names": 80,
+    "giving": 80,
     "holding": 23,
     "pronouns": 45,
     "agreement": 33,
@@ -42,9 +44,10 @@ OF_A_THOUSAND = {
     "foods": 20,
     "family": 15,
     "manners": 5,
-    "sums": 70,
-    "differences": 45,
-    "products": 20,
+    "sums": 45,
+    "differences": 30,
+    "products": 12,
+    DRILLS: 70,
     "counting": 10,
     "counting_in_words": 7,
     "counting_down": 5,
@@ -62,17 +65,20 @@ OF_A_THOUSAND = {
 def wordings() -> dict[str, list[str]]:
     """Every kind's wordings: the blocks of `texts/KIND.txt`. A line that begins with `#` is a comment."""
     kinds = {}
-    for kind in OF_A_THOUSAND:
-        lines = (TEXTS / f"{kind}.txt").read_text(encoding="utf-8").splitlines()
+    for path in sorted(TEXTS.glob("*.txt")):
+        lines = path.read_text(encoding="utf-8").splitlines()
         text = "\n".join(line for line in lines if not line.startswith("#"))
-        kinds[kind] = [" ".join(block.split()) for block in text.split("\n\n")]
+        kinds[path.stem] = [" ".join(block.split()) for block in text.split("\n\n")]
     return kinds
 
 
 def passage(kind: str, chance: random.Random) -> str:
     """One passage of a kind, now and then behind an opening or a sentence of setting."""
-    text = fill(chance.choice(wordings()[kind]), chance)
-    text = framed(text, kind, plain_sentences(), chance)
+    if kind == DRILLS:
+        text = drill(chance)
+    else:
+        text = fill(chance.choice(wordings()[kind]), chance)
+        text = framed(text, kind, plain_sentences(), chance)
     return written_otherwise(text, chance)
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 import pytest
 
 from gptviz.training.world.columns import COLUMNS
+from gptviz.training.world.drills import drill
 from gptviz.training.world.frames import (
     OF_FACTS,
     OPENINGS,
@@ -15,18 +16,25 @@ from gptviz.training.world.frames import (
     small_within,
     written_otherwise,
 )
-from gptviz.training.world.passages import OF_A_THOUSAND, TEXTS, passages, plain_sentences, wordings
+from gptviz.training.world.passages import (
+    DRILLS,
+    OF_A_THOUSAND,
+    passage,
+    passages,
+    plain_sentences,
+    wordings,
+)
 from gptviz.training.world.phrases import fill, parse, with_article
 from gptviz.training.world.tables import COUNTRIES, FEMALE, MALE
 
 
 def test_every_kind_has_its_share_and_every_share_its_kind():
-    assert set(OF_A_THOUSAND) == {path.stem for path in TEXTS.glob("*.txt")}
+    assert set(OF_A_THOUSAND) == set(wordings()) | {DRILLS}
     assert 900 < sum(OF_A_THOUSAND.values()) < 1100
     assert set(wordings()) >= OF_FACTS
 
 
-@pytest.mark.parametrize("kind", sorted(OF_A_THOUSAND))
+@pytest.mark.parametrize("kind", sorted(wordings()))
 def test_every_wording_fills_and_leaves_no_sign(kind):
     for wording in wordings()[kind]:
         for seed in range(3):
@@ -64,6 +72,15 @@ def test_the_same_seed_gives_the_same_passages_and_another_gives_others():
     first = list(islice(passages(1), 200))
     assert first == list(islice(passages(1), 200))
     assert len(set(first) & set(islice(passages(2), 200))) < 20
+
+
+def test_drills_are_among_the_passages():
+    made = [passage(DRILLS, random.Random(seed)) for seed in range(50)]
+    asked = [drill(random.Random(seed)) for seed in range(50)]
+    assert [text.replace("What's", "What is") for text in made] == asked
+    shares = OF_A_THOUSAND[DRILLS] / sum(OF_A_THOUSAND.values())
+    long_rows = [text for text in islice(passages(1), 4_000) if len(re.findall(r"\d+", text)) > 23]
+    assert 0.4 * shares < len(long_rows) / 4_000 < shares
 
 
 def test_a_passage_says_what_the_tables_say():
