@@ -112,7 +112,7 @@ def test_a_download_is_stopped_resumed_and_used(fresh, hub, truth, open_page):
     page.get_by_role("button", name="Go on with the download").click()
     model_line(page).get_by_text("someone/tiny").wait_for()
     settled(page)
-    assert "2 blocks × 3 heads, width 48" in facts(page)
+    assert "2 blocks × 3 heads, 48 dimensions" in facts(page)
     ranges = [span for _, path, span in hub.requests if span and path.endswith("model.safetensors")]
     assert ranges, "the second download began anew"
     ids = gptviz.load("gpt2-untrained").encode(TEXT)
@@ -153,7 +153,7 @@ def test_uploads_belong_to_their_browser_are_told_apart_and_leave_the_uploader_e
     page.reload()  # another session of the same browser
     model_line(page).get_by_text("ckpt").wait_for()
     settled(page)
-    assert "2 blocks × 4 heads, width 16" in facts(page)
+    assert "2 blocks × 4 heads, 16 dimensions" in facts(page)
     assert shown_probability(page) == pytest.approx(expected, abs=0.0006)
     other = open_page("next_token", base=fresh, **address(page))
     assert "only the browser that uploaded it" in other.get_by_test_id("stAlert").inner_text()
@@ -197,6 +197,6 @@ def test_a_click_in_the_table_takes_the_model(fresh, open_page):
     page.mouse.click(box["x"] + 60, box["y"] + 35 * 3.5)
     model_line(page).get_by_text("gpt2-untrained").wait_for()
     settled(page)
-    assert "12 blocks × 12 heads, width 768" in facts(page)
+    assert "12 blocks × 12 heads, 768 dimensions" in facts(page)
     assert page.get_by_role("dialog").count() == 0
     assert "mini split this text into" in page.get_by_text("What changed").inner_text()

@@ -61,7 +61,7 @@ def tiny(**sizes):
 def test_the_facts_of_the_model_in_use(run_page, mini):
     at = run_page("tokens")
     facts = at.sidebar.caption[0].value
-    assert "6 blocks × 8 heads, 256 wide" in facts and "context of 256 tokens" in facts
+    assert "6 blocks × 8 heads, 256 dimensions" in facts and "context of 256 tokens" in facts
     assert f"{sum(p.numel() for p in mini.model.parameters()):,} parameters" in facts
     assert "27.6 MB in float32" in facts and "262 English books" in facts
 
@@ -134,7 +134,7 @@ def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_tha
             "answered HTTP 503 for someone/tiny; try again later. You see mini instead." in said(at)
         )
         assert refused == (status == 503)
-    assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value and not at.error
+    assert "1 block × 3 heads, 12 dimensions" in at.sidebar.caption[0].value and not at.error
     assert "not on this machine" not in said(at)
 
 
@@ -145,7 +145,7 @@ def test_a_path_is_read_only_where_the_server_allows_it(run_page, tmp_path, monk
         at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
         assert (f"{ALLOW_PATHS}=1" in said(at)) == (not allowed)
         facts = at.sidebar.caption[0].value
-        assert ("3 heads, 12 wide" if allowed else "you see **mini**") in facts
+        assert ("3 heads, 12 dimensions" if allowed else "you see **mini**") in facts
 
 
 def test_what_the_system_refuses_is_a_sentence(run_page, tmp_path, paths, monkeypatch):
@@ -190,7 +190,7 @@ def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
     assert heads.value is None and button(at, "Load").disabled
     heads.select(3).run()
     button(at, "Load").click().run()
-    assert "1 block × 3 heads, width 12" in at.sidebar.caption[0].value
+    assert "1 block × 3 heads, 12 dimensions" in at.sidebar.caption[0].value
     assert at.query_params["n_heads"] == "3" and prompt_of(at) == TEXT
     assert "model.pth', n_heads=3)" in python_of(at)
 
@@ -240,7 +240,7 @@ def test_added_tokens_without_a_row_can_be_gone_without(run_page, tmp_path, path
     )
     assert "drop_surplus" not in said(at) and "you see mini." in said(at)
     button(at, "Go on without them").click().run()
-    assert "1 block × 3 heads, width 12" in at.sidebar.caption[0].value and not at.info
+    assert "1 block × 3 heads, 12 dimensions" in at.sidebar.caption[0].value and not at.info
     assert at.query_params["drop_surplus"] == "on" and prompt_of(at) == "a [PAD]<word>"
     assert "drop_surplus=True)" in python_of(at)
 
@@ -254,7 +254,7 @@ def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, 
     assert prompt_of(at) == TEXT
     makers.save_hf(tiny(), tmp_path)
     button(at, "Try again").click().run()
-    assert not at.error and "3 heads, width 12" in at.sidebar.caption[0].value
+    assert not at.error and "3 heads, 12 dimensions" in at.sidebar.caption[0].value
 
 
 def test_a_wrong_setting_of_the_server_is_a_sentence(run_page, monkeypatch):

@@ -128,7 +128,7 @@ def facts(model: InUse) -> str:
     blocks = counted(config.n_layers, "block")
     heads = counted(config.n_heads, "head")
     lines = [
-        f"{blocks} × {heads}, width {config.emb_dim}",
+        f"{blocks} × {heads}, {config.emb_dim} dimensions",
         f"{config.parameters:,} parameters",
         memory,
         f"context of {config.context_length:,} tokens",
