@@ -386,11 +386,11 @@ if not is_model:
     sheet.button(
         "Use this circuit as the model on every page", "circuit_everywhere", changes.add, *edits
     )
-error = f"off by {off}"
+how_far = f"off by {off}"
 if value == whole:
-    error = "exact"
+    how_far = "exact"
 golf = [
-    f"**Circuit golf:** {heads_in}, prediction {verdict} ({error}; an error up to {number(enough)} "
+    f"**Circuit golf:** {heads_in}, prediction {verdict} ({how_far}; an error up to {number(enough)} "
     "is allowed)."
 ]
 if kept and something_to_keep:

@@ -135,9 +135,10 @@ def with_change() -> str:
     if len(changes) > 1:
         return "With your changes"
     edit = changes[0]
-    one_head = edit.site == "z" and edit.heads is not None and len(edit.heads) == 1
+    heads = edit.heads or ()
+    one_head = edit.site == "z" and len(heads) == 1
     if one_head and isinstance(edit.block, int) and edit.positions is None and edit.value == "zero":
-        return f"With {spoken('head', edit.block, edit.heads[0])} off"
+        return f"With {spoken('head', edit.block, heads[0])} off"
     return "With your change"
 
 

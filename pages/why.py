@@ -237,11 +237,11 @@ if np.isfinite(given).all() and given.any():
     first = int(np.abs(given).argmax())
     most = int(looks.argmax())
     how_much = portion(float(given[first]), float(given.sum()))
-    source = words.Place(labels[first], first)
+    giver = words.Place(labels[first], first)
     if how_much is None:
-        text += f" {source} gives it most, {words.significant(given[first])},"
+        text += f" {giver} gives it most, {words.significant(given[first])},"
     else:
-        text += f" {words.capital(how_much)} of it comes from {source},"
+        text += f" {words.capital(how_much)} of it comes from {giver},"
     text += f" which gets {words.percent(looks[first])} of its attention."
     if not np.isclose(looks[most], looks[first]):
         text += (
