@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from gptviz.training.world.numbers import in_words
+from gptviz.training.world.numbers import Fact, differences, in_words, products, sums
 
 FEWEST = 8  # lines of a drill
 MOST = 12
@@ -16,34 +16,7 @@ IN_WORDS = 0.5  # of the drills in a form without signs
 IN_SENTENCES = 0.5  # of the drills that ask nothing
 
 
-@dataclass(frozen=True)
-class Fact:
-    """Two numbers, what is done with them ("+", "-" or "x"), and what that gives."""
-
-    a: int
-    sign: str
-    b: int
-    c: int
-
-
 SPOKEN = {"+": "plus", "-": "minus", "x": "times"}
-
-
-def sums(least: int, most: int = 20) -> list[Fact]:
-    """Every sum up to `most` of two numbers from `least` on."""
-    numbers = range(least, most + 1)
-    return [Fact(a, "+", b, a + b) for a in numbers for b in numbers if a + b <= most]
-
-
-def differences(least: int, most: int = 20) -> list[Fact]:
-    """Every difference from a number up to `most`, where `least` or more is taken away."""
-    return [Fact(a, "-", b, a - b) for a in range(most + 1) for b in range(least, a + 1)]
-
-
-def products(least: int, most: int = 100) -> list[Fact]:
-    """Every product up to `most` of two numbers from `least` to ten."""
-    numbers = range(least, 11)
-    return [Fact(a, "x", b, a * b) for a in numbers for b in numbers if a * b <= most]
 
 
 # ---- the facts of a passage ----

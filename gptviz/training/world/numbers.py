@@ -1,5 +1,7 @@
 """Tables of numbers for the small world: sums, what comes next in a sequence, and the same in words."""
 
+from dataclasses import dataclass
+
 Row = dict[str, str]
 
 BELOW_TWENTY = (
@@ -32,49 +34,54 @@ def in_words(number: int) -> str:
     return f"{TENS[tens - 2]}-{BELOW_TWENTY[units]}"
 
 
-def sums(name: str, least: int) -> list[Row]:
-    """Two numbers from `least` on and what they make together: up to 20, in digits and in words.
+@dataclass(frozen=True)
+class Fact:
+    """Two numbers, what is done with them ("+", "-" or "x"), and what that gives."""
 
-    Those up to 10 stand three times: they are asked for most.
-    """
+    a: int
+    sign: str
+    b: int
+    c: int
+
+
+def sums(least: int, most: int = 20) -> list[Fact]:
+    """Every sum up to `most` of two numbers from `least` on."""
+    numbers = range(least, most + 1)
+    return [Fact(a, "+", b, a + b) for a in numbers for b in numbers if a + b <= most]
+
+
+def differences(least: int, most: int = 20) -> list[Fact]:
+    """Every difference from a number up to `most`, where `least` or more is taken away."""
+    return [Fact(a, "-", b, a - b) for a in range(most + 1) for b in range(least, a + 1)]
+
+
+def products(least: int, most: int = 100) -> list[Fact]:
+    """Every product up to `most` of two numbers from `least` to ten."""
+    numbers = range(least, 11)
+    return [Fact(a, "x", b, a * b) for a in numbers for b in numbers if a * b <= most]
+
+
+def is_asked_most(fact: Fact) -> bool:
+    """Whether people ask for this one most: numbers up to ten, or products of small numbers."""
+    if fact.sign == "x":
+        return min(fact.a, fact.b) <= 3 and max(fact.a, fact.b) <= 6
+    return max(fact.a, fact.c) <= 10
+
+
+def rows_of(operation: str, facts: list[Fact]) -> list[Row]:
+    """A row for each fact, in digits and in words; three for those that are asked for most."""
     rows = []
-    for first in range(least, 20):
-        for second in range(least, 20):
-            row = three_numbers(name, first, second, first + second)
-            if first + second <= 10:
-                rows.extend([row] * 3)
-            elif first + second <= 20:
-                rows.append(row)
+    for fact in facts:
+        row = three_numbers(operation, fact.a, fact.b, fact.c)
+        rows.append(row)
+        if is_asked_most(fact):
+            rows.extend([row] * 2)
     return rows
 
 
-def differences(name: str, least: int) -> list[Row]:
-    """A number, what is taken away from it, and what is left, both `least` or more: from up to 20.
-
-    Those from up to 10 stand three times: they are asked for most.
-    """
-    rows = []
-    for total in range(2 * least, 21):
-        for taken in range(least, total - least + 1):
-            row = three_numbers(name, total, taken, total - taken)
-            if total <= 10:
-                rows.extend([row] * 3)
-            else:
-                rows.append(row)
-    return rows
-
-
-def products() -> list[Row]:
-    """Two factors and their product, to ten times ten. Those of small factors stand three times."""
-    rows = []
-    for first in range(2, 11):
-        for second in range(2, 11):
-            row = three_numbers("times", first, second, first * second)
-            if min(first, second) <= 3 and max(first, second) <= 6:
-                rows.extend([row] * 3)
-            else:
-                rows.append(row)
-    return rows
+def with_rest(least: int) -> list[Fact]:
+    """The differences that leave `least` or more."""
+    return [fact for fact in differences(least) if fact.c >= least]
 
 
 def three_numbers(operation: str, first: int, second: int, result: int) -> Row:
@@ -209,11 +216,11 @@ def pairs() -> list[Row]:
 
 
 NUMBER_TABLES = {
-    "sums": sums("add", 1),
-    "sums_of_things": sums("plus", 2),  # "two balls": never one
-    "differences": differences("sub", 1),
-    "differences_of_things": differences("minus", 2),
-    "products": products(),
+    "sums": rows_of("add", sums(1)),
+    "sums_of_things": rows_of("plus", sums(2)),  # "two balls": never one
+    "differences": rows_of("sub", with_rest(1)),
+    "differences_of_things": rows_of("minus", with_rest(2)),
+    "products": rows_of("times", products(2)),
     "counting": counting(),
     "counting_down": counting_down(),
     "steps": steps(),
