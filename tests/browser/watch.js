@@ -5,7 +5,7 @@
 //   ForwardMsg.new_session and script_finished; protobuf's fields by number);
 // - short timers: a slider sends its value 200 ms after the last key, Plotly draws a moment later;
 // - the document: no placeholder, nothing stale, every chart drawn, no expander on its way: what is in one
-//   that still opens moves, and a click may find nothing where it was.
+//   that still opens moves, and a click may find nothing where it was; nothing that scrolls smoothly.
 // gptvizBusy() gives the reasons why the page is not at rest, an empty list when it is.
 (() => {
   const RERUN_SCRIPT = 11, NEW_SESSION = 4, SCRIPT_FINISHED = 6; // streamlit.proto
@@ -76,6 +76,11 @@
     clear(id);
   };
 
+  // a guide brings what its step speaks of into sight: on the way there a button may lie half below its bar
+  const SCROLLS_ON = 100; // ms after one event of a scroll, within which the next one comes
+  let scrolled = -SCROLLS_ON;
+  addEventListener('scroll', () => { scrolled = performance.now(); }, { capture: true, passive: true });
+
   // the dear ones last: who only asks whether there is any goes no further than the first
   function* reasons() {
     const app = document.querySelector('[data-testid=stApp]');
@@ -84,6 +89,7 @@
     if (runs.running) yield 'a run is under way';
     if (app?.dataset.testConnectionState !== 'CONNECTED') yield 'there is no connection';
     if (app?.dataset.testScriptState !== 'notRunning') yield 'what came has not been drawn';
+    if (performance.now() - scrolled < SCROLLS_ON) yield 'something scrolls';
     if (timers.size) yield `timers: ${[...timers.values()]} ms`;
     if (document.querySelector('[data-testid=stSkeleton], [data-stale=true]')) yield 'something is stale';
     for (const chart of document.querySelectorAll('[data-testid=stPlotlyChart]')) {
