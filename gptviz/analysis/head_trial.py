@@ -7,18 +7,21 @@ five other heads of its block, drawn at random.
 
 What stands in its place is zero, and then the head's mean over the sample (`sample_means`). A verdict
 may turn with this baseline: zero takes the head's mean away as well, which later parts have learnt to expect.
-(Without block 0's head 1 the bundled model breaks on any text: by zero less on repeats than elsewhere, by the
-mean more.) So both must say the same; where they do not, the trial is not decided.
+(Without block 0's head 1 the bundled model breaks on any text. With zero in its place the loss rises less on
+repeats than elsewhere, with the mean in its place it rises more.) So both must say the same; where they do
+not, the trial is not decided.
 
-Any label says where a head looks, so it must do nearly as well when it looks there and nowhere else: its
-weights are replaced by even ones over just those keys, and what is lost so is compared with what is lost when
-the same queries look at all tokens alike. Not with what is lost without the head: a head that is off takes
-its mean away as well, which any pattern gives back.
+Any label says where a head looks, so the head must keep at least half of its use when it looks there and
+nowhere else. Its weights are replaced by even ones over just those keys, and the rise of the loss is compared
+with the rise when the same queries look at all tokens alike. It is not compared with the rise without the
+head: that depends on what stands in the head's place, and two patterns of the same head differ in nothing but
+where they look.
 
 A head that is not missed may look where its label says all the same: others may stand in for it (McGrath et
-al., The Hydra Effect, 2023). So no harm withdraws no label. One is withdrawn where the head is needed, and
-looking where its label says does not do. (Of the bundled model's 27 labels 8 hold, 17 are not shown to be
-needed, 1 is withdrawn and 1 not decided.)
+al., The Hydra Effect, 2023). So a label is never withdrawn because its head is not missed; the verdict is
+then "not shown". A label is withdrawn where the head is needed, and where looking at the label's keys keeps
+less than half of its use. ("first", a head at rest, need not be missed: only the second test counts.) Of the
+bundled model's 27 labels 8 hold, 17 are not shown, 1 is withdrawn and 1 not decided.
 
 Shapes in comments: P passages, n tokens of a passage, T = 2 n of a text, C changes, B of them in one batch,
 H heads, D emb_dim, d = D / H.
@@ -57,17 +60,22 @@ from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
 from gptviz.files import disk_cache
 
-VERSION = 3  # of the formulas
+# to be raised with any change to what is measured or decided here (SURE and KEPT, too) or to the roles of heads
+# in general: a trial kept on disk is found by it. Then `python -m gptviz.training heads` makes those that ship
+VERSION = 3
+# enough for standard errors, few enough for a trial of some seconds on the bundled model
 PASSAGES = 10
-LENGTH = 64
-OTHERS = 5
+LENGTH = 64  # tokens of a passage
+OTHERS = 5  # heads of the same block that are tried for comparison
 SHORTEST = 8  # tokens of a passage: below, there is hardly anything to predict
-SURE = 3.0  # standard errors from zero: then it is no accident of these passages
-KEPT = 0.5  # of what looking at all tokens alike costs, when a head looks only where its label says
+# standard errors from zero. Three and not two, since dozens of labels are tried and the passages are few
+SURE = 3.0
+# the part of the cost of looking at all tokens alike that is saved by looking only where the label says
+KEPT = 0.5
 # multiply-adds of a batch: about a tenth of a second, in which nobody else has the model
 WORK = 2**32
 
-TESTABLE = (*ON_REPEATS, *(name for name in SHARES if name not in ON_REPEATS))
+TESTABLE = SHARES  # every label that says where a head looks
 # what a head gives that is off: nothing, or its mean over the sample
 BASELINES = ("zero", "sample")
 VERDICTS = {"enough": "holds", "not enough": "withdrawn"}  # by reason; any other: "not shown"
@@ -82,20 +90,22 @@ class Trial:
 
     "not missed": without the head repeated passages cost no more than others ("induction", "copies"), or the
     loss is no more than with it, as far as can be told; a head at rest, "first", need not be missed;
-    "as others": of "induction" and "copies", so they do without the block's other heads;
-    "anywhere": to look at all tokens alike costs nothing that can be told from zero, nor does looking where
-    the label says and nowhere else;
-    "not enough": the latter costs more than half of the former;
-    "enough": it does.
+    "as others": of "induction" and "copies", the head's `extra` (below) is no more than the mean of the other
+    tried heads that have another label; not asked where there are none;
+    "anywhere": looking at all tokens alike costs nothing that can be told from zero, and neither does looking
+    where the label says and nowhere else;
+    "not enough": looking where the label says costs more than half of looking at all tokens alike, or costs
+    something where looking at all tokens alike costs nothing;
+    "enough": looking where the label says costs at most that half.
 
-    `table`, a row a change, those of the head on trial marked (on_trial): block, head, same_label (in
-    general, too), change, and how much more than the model's own loss it costs in nats per token on repeated
-    and on unrepeated passages (repeated_rise, unrepeated_rise), the first minus the second (extra), and the
-    mean of both (rise), each as the mean over the passages with its standard error (..._se). The changes: the
-    head gives "zero", or its mean over the "sample"; of the head on trial also: the queries that have a key
-    of the label look at all tokens alike ("even"), or at these keys only ("label"). `repeated` and
-    `unrepeated` are the model's own nats per token; `passages`, `tokens`: how many were read of each kind,
-    how many tokens predicted in each.
+    `table`, a row a change, those of the head on trial marked (on_trial): block, head, same_label (whether
+    this head has in general the label on trial), change, and how much more than the model's own loss it costs
+    in nats per token on repeated and on unrepeated passages (repeated_rise, unrepeated_rise), the first minus
+    the second (extra), and the mean of both (rise), each as the mean over the passages with its standard
+    error (..._se). The changes: the head gives "zero", or its mean over the "sample"; of the head on trial
+    also: the queries that have a key of the label look at all tokens alike ("even"), or at these keys only
+    ("label"). `repeated` and `unrepeated` are the model's own nats per token; `passages`, `tokens`: how many
+    were read of each kind, how many tokens predicted in each.
     """
 
     block: int
@@ -125,7 +135,10 @@ class Trial:
 
     @property
     def looked_by(self) -> str:
-        """The column that says what it costs to look elsewhere: where repeats help, or on all passages."""
+        """The column that says what it costs to look elsewhere: where repeats help, or on all passages.
+
+        Both costs that are compared are of the same passages, so there is nothing to subtract.
+        """
         if self.label in ON_REPEATS:
             return "repeated_rise"
         return "rise"
@@ -206,7 +219,10 @@ def from_json(found: dict[str, Any]) -> Trial:
 
 
 def names(lm: LanguageModel, pairs: Pairs) -> Callable[..., str | None]:
-    """A function that names a claim's trial on disk; None where an edit is a function."""
+    """A function that names a claim's trial on disk, or gives None: see `kept_under`.
+
+    A function, since the hash of all weights is taken once for all claims.
+    """
     model_key = kept_under(lm, "trial", VERSION, pairs)
     return lambda *claim: None if model_key is None else disk_cache.fingerprint([model_key, *claim])
 
@@ -260,7 +276,9 @@ def _losses(
     """
     done = 0
     steps = len(pairs) * 2 * (1 + len(BASELINES) * len(heads) + 2)
+    # what the edits with "sample" need, kept for them: made here, where progress can stop it
     sample_means(lm, lambda *_: progress(0, steps))
+    # in the order of `_changes`, whose last two `_batches` adds
     mutings = [Edit("z", block, baseline, [h]) for baseline in BASELINES for h in heads]
     rows: list[list[float]] = []
     for text in (text for pair in pairs for text in pair):
@@ -273,7 +291,13 @@ def _losses(
     return np.array(rows).reshape(len(pairs), 2, -1)  # (2 P, 1 + C) -> (P, 2, 1 + C)
 
 
-def _looking(lm: LanguageModel, ids: Sequence[int], label: str) -> list[torch.Tensor]:
+def _changes(heads: Sequence[int]) -> list[tuple[int, str]]:
+    """(head, change) of each change that is tried, in the order of the losses; heads[0] is on trial."""
+    off = [(h, baseline) for baseline in BASELINES for h in heads]
+    return [*off, (heads[0], "even"), (heads[0], "label")]
+
+
+def _even_and_label_keys(lm: LanguageModel, ids: Sequence[int], label: str) -> list[torch.Tensor]:
     """For the queries that have a key of the label, (T, T): all tokens that they see, and these keys."""
     marks = [is_mark(token.raw) for token in lm.tokens(ids)]
     keys = role_keys(ids, marks)[..., SHARES.index(label)]  # (T, T)
@@ -282,8 +306,7 @@ def _looking(lm: LanguageModel, ids: Sequence[int], label: str) -> list[torch.Te
 
 def _table(block: int, heads: list[int], rises: NDArray[np.float64]) -> pd.DataFrame:
     """`Trial.table` without the column of heads of the same label, from rises (P, 2, C)."""
-    changed = [(h, baseline) for baseline in BASELINES for h in heads]
-    changed += [(heads[0], "even"), (heads[0], "label")]
+    changed = _changes(heads)
     repeated = rises[:, 0]  # (P, C)
     unrepeated = rises[:, 1]  # (P, C)
     columns = {
@@ -334,15 +357,18 @@ def _batches(
     mutings: Sequence[Edit],
     label: str,
 ) -> Iterator[list[float]]:
-    """Yield nats per token of a text's second half but its first token, which nothing in its half announces.
+    """Yield nats per token of a text's second half. Its first token is left out: it is predicted from the last
+    one of the first half, which differs between the two texts of a pair.
 
     First of the model as it is, [loss]; then, batch by batch, with each of the edits `mutings` of this block,
-    and with the head looking evenly at the keys that `_looking` gives of this label.
+    and with the head looking evenly at the keys that `_even_and_label_keys` gives of this label.
     """
     trace = lm.trace(ids, keep=[("resid_pre", block), ("attn", block), ("v", block), "final"])
     yield _measured(lm, ids, trace["final"][None])
-    looks = (_looks(lm, trace, block, head, keys) for keys in _looking(lm, ids, label))
-    edits = [*mutings, *(Edit("z", block, z, [head]) for z in looks)]
+    key_sets = _even_and_label_keys(lm, ids, label)
+    outputs = (_looking_evenly(lm, trace, block, head, keys) for keys in key_sets)
+    edits = [*mutings, *(Edit("z", block, z, [head]) for z in outputs)]
+    # a block's matrices have 12 D^2 weights: 4 of attention, 8 of the feed-forward
     weights = 12 * (lm.config.n_layers - block) * lm.config.emb_dim**2
     most = WORK // (weights * len(ids))
     for finals in variants(
@@ -360,10 +386,15 @@ def _measured(lm: LanguageModel, ids: Sequence[int], finals: torch.Tensor) -> li
     ]
 
 
-def _looks(
+def _looking_evenly(
     lm: LanguageModel, trace: Trace, block: int, head: int, keys: torch.Tensor
 ) -> torch.Tensor:
-    """Return z (H, T, d) with the head looking evenly at these keys (T, T), then the model's own edits."""
+    """Return z (H, T, d) with the head looking evenly at these keys (T, T).
+
+    Only this head's row means anything; an edit wants a tensor of the site's shape, and takes that row. The
+    model's own edits of z come before the ones that are tried, so they would be lost here: they are made
+    again. Its edits of earlier sites are in the trace.
+    """
     asked = keys.sum(dim=1, keepdim=True)  # (T, 1)
     attn = trace["attn", block][head]  # (T, T)
     z = torch.where(asked > 0, keys / asked.clamp(min=1), attn) @ trace["v", block]  # (H, T, d)

@@ -241,7 +241,7 @@ def run_model(args: argparse.Namespace) -> None:
             recipe.seed,
             recipe.world_repeat_share,
             shuffle_share=0.0,
-            passages_by=encoding,
+            encoding_of_passages=encoding,
             noise=recipe.world_noise,
             blank_id=encoding.encode_single_token(NEVER_IN_TEXT),
         )

@@ -20,8 +20,8 @@ SHORTEST_PASSAGE = 8  # tokens of a passage that is repeated, where the window i
 class TokenWindows(Dataset):
     """Sliding windows over ids: item i is (ids[s : s+max_length], ids[s+1 : s+max_length+1]), s = i*stride.
 
-    A window is cut when it is asked for, so that 28 million tokens stay 56 MB. The book's class, which
-    takes a text and a tokenizer, is `gptviz.book.GPTDatasetV1`.
+    A window is cut when it is asked for: the 28 million tokens of the bundled model's books stay 56 MB. The
+    book's class, which takes a text and a tokenizer, is `gptviz.book.GPTDatasetV1`.
     """
 
     def __init__(self, token_ids: Ids, max_length: int, stride: int):
@@ -46,7 +46,7 @@ class TokenWindows(Dataset):
 
     def windows(self, indices: np.ndarray) -> Tensor:
         """(n, max_length + 1): several windows at once."""
-        # as a range it takes no memory, and knows which numbers there are
+        # `self.starts` is a range: it refuses a number that is too large, and takes -1 for the last one
         starts = np.array([self.starts[index] for index in indices])  # (n,)
         return cut_windows(self.token_ids, starts, self.max_length)
 
@@ -62,7 +62,10 @@ class Windows(Protocol):
 
 
 def cut_windows(token_ids: Ids, starts: np.ndarray, max_length: int) -> Tensor:
-    """(n, max_length + 1): the ids from each start. A GPU asks for thousands of windows a second."""
+    """(n, max_length + 1): the ids from each start.
+
+    By one indexing and not window by window: a GPU asks for thousands a second.
+    """
     positions = starts[:, None] + np.arange(max_length + 1)  # (n, max_length + 1)
     return torch.from_numpy(token_ids[positions].astype(np.int64))
 
@@ -79,6 +82,7 @@ class PassageWindows:
     max_length: int
 
     def __len__(self) -> int:
+        # a window ends one token later than its input; the last passages have no whole one (starts ascend)
         return int(np.searchsorted(self.starts, len(self.token_ids) - self.max_length))
 
     def windows(self, indices: np.ndarray) -> Tensor:
@@ -91,16 +95,17 @@ class Batches:
     """Batch number n is a pure function of (seed, n): a resumed run sees what an unbroken one sees.
 
     Every epoch goes through all windows once, in an order of its own, but for the last ones that fill
-    no batch. About `repeat_share` of the
-    windows are replaced by a passage of theirs that is followed by itself; in `shuffle_share` of
-    those the passage's tokens are in random order, so that nothing but copying can predict them.
+    no batch. About `repeat_share` of the windows begin again and again: the first 8 tokens or more, at most
+    half of the window, are repeated to its end. It is from these that heads learn to look at what came after
+    an earlier copy. In `shuffle_share` of them the repeated tokens are in random order, so that nothing but
+    copying can predict them.
 
-    Windows of short passages take `passages_by`, the encoding of their ids: what is repeated is the whole
-    first passage (see `say_again`), never shuffled.
+    With `encoding_of_passages` the windows are of `PassageWindows`, whose ids this encoding decodes: what is
+    repeated is the whole first passage (see `say_again`), never shuffled.
 
     `noise` is for text of few wordings: a model that cannot rely on every word before has less to learn by
-    heart. The targets stay as they are. `blank_id` is a token that no text has: after a word in its place
-    the model would learn to expect what follows another.
+    heart. The targets stay as they are. `blank_id` must be a token that no text has. Were it an ordinary
+    word, the model would learn that what followed the replaced word follows this one.
     """
 
     dataset: Windows
@@ -108,7 +113,7 @@ class Batches:
     seed: int
     repeat_share: float = 0.1
     shuffle_share: float = 0.25
-    passages_by: tiktoken.Encoding | None = None
+    encoding_of_passages: tiktoken.Encoding | None = None
     # in half of the windows, up to this share of the inputs is replaced by the token `blank_id`
     noise: float = 0.0
     blank_id: int = 0
@@ -146,8 +151,9 @@ class Batches:
     def _vary(self, window: Tensor, rng: np.random.Generator) -> Tensor:
         if rng.random() >= self.repeat_share:
             return window
-        if self.passages_by is not None:
-            return say_again(window, int(rng.integers(2, 4)), self.passages_by)
+        if self.encoding_of_passages is not None:
+            times = int(rng.integers(2, 4))  # twice or three times
+            return say_again(window, times, self.encoding_of_passages)
         shuffled = rng.random() < self.shuffle_share
         longest = len(window) // 2
         length = int(rng.integers(min(SHORTEST_PASSAGE, longest), longest + 1))
@@ -157,6 +163,7 @@ class Batches:
 # an epoch's order is asked for by each of its batches, and to draw it takes a while where there are millions
 @lru_cache(maxsize=4)
 def _epoch_order(windows: int, seed: int, epoch: int) -> np.ndarray:
+    # 1: another stream than that of the batch (seed, step); NumPy takes a last 0 for nothing
     return np.random.default_rng((seed, epoch, 1)).permutation(windows)
 
 
@@ -185,10 +192,11 @@ def repeat_passage(
 
 
 def say_again(window: Tensor, times: int, encoding: tiktoken.Encoding) -> Tensor:
-    """The window with its first passage said so many times, or as often as it fits; then what came after it.
+    """The window with its first passage said `times` times, or as often as it fits; then what came after it.
 
-    (N,) -> (N,). It is written again and not copied: within a line a word's token begins with a space. A
-    passage that does not fit twice is said once.
+    (N,) -> (N,). A list of lines is said again on a new line, any other passage after a space. It is written
+    again and not copied: within a line a word's token begins with a space. A passage that does not fit twice
+    is said once.
     """
     ids = window.tolist()
     end = encoding.encode_single_token(END_OF_TEXT)
@@ -197,6 +205,7 @@ def say_again(window: Tensor, times: int, encoding: tiktoken.Encoding) -> Tensor
     length = ids.index(end)
     passage = encoding.decode(ids[:length])
     between = "\n" if "\n" in passage else " "
-    fitting = len(window) // (length + 1)  # a line's end is a token of its own
+    fitting = len(window) // (length + 1)  # with a newline or <|endoftext|> after each
     said = encoding.encode_ordinary(between.join([passage] * min(times, fitting)))
+    # a passage's ids are those of its text, so said again it is no shorter: the window stays full
     return torch.tensor([*said, *ids[length:]])[: len(window)]

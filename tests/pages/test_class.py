@@ -2,12 +2,13 @@
 
 import csv
 import io
+import re
 from types import MappingProxyType
 
 import pytest
 import streamlit as st
 
-from gptviz.teach.classroom import classes as store, written_code
+from gptviz.teach.classroom import Vote, classes as store, written_code
 from gptviz.teach.guides import find
 from gptviz.ui.teach import classroom, votes
 from gptviz.ui.teach.guide_check import keys_of
@@ -194,6 +195,17 @@ def test_an_answer_about_a_longer_text_stops_no_wall(tmp_path, monkeypatch):
 )
 def test_a_number_is_shown_as_it_was_given(given, said):
     assert votes.shown("number", given, []) == said
+
+
+def test_a_wall_keeps_the_most_frequent_answers_and_its_bars_are_to_scale():
+    """The rare ones are one line, numbers too; a bar is as long as its count says, that line's too."""
+    pupils = [number for number in range(20) for _ in range(1 + 3 * (number >= 8))]
+    answers = [Vote(f"pupil {i}", 0, given, given, 0, 0, 0.0) for i, given in enumerate(pupils)]
+    rows = votes.most_frequent(answers, "number", [])
+    assert [value for _, value, _ in rows] == list(range(8, 20))  # by size, and none given once
+    table = votes._table(rows, len(answers), {"9": True})
+    assert re.findall(r"width:(\d+)%", table) == ["50"] * votes.MOST + ["100"]  # 4 of 8 others
+    assert table.count("✓ right") == 1
 
 
 def test_everybody_follows_or_goes_at_their_own_pace():

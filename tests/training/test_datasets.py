@@ -158,7 +158,7 @@ def test_share_of_windows_that_say_their_passage_again(encoding):
     end = encoding.encode_single_token(END_OF_TEXT)
     starts = np.concatenate([[0], np.flatnonzero(ids == end)[:-1] + 1])
     drawn = Batches(
-        PassageWindows(ids, starts, 40), 50, seed=3, repeat_share=0.2, passages_by=encoding
+        PassageWindows(ids, starts, 40), 50, seed=3, repeat_share=0.2, encoding_of_passages=encoding
     )
     said = []
     for inputs, targets in (drawn[step] for step in range(19)):

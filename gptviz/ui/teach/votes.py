@@ -1,4 +1,7 @@
-"""The wall: how many of a class have answered, what they said, and beside it what the live model says."""
+"""The wall: how many of a class have answered, what they said and, once revealed, which answers are right.
+
+The model's own answer stands above it, drawn by `question`.
+"""
 
 import math
 from collections import Counter
@@ -8,21 +11,31 @@ from typing import Any
 
 import streamlit as st
 
+from gptviz import CaptureError
 from gptviz.engine.tokens import Token
 from gptviz.teach.classroom import ClassError, Vote
 from gptviz.teach.guides import Question
 from gptviz.teach.guides.answers import Answer
 from gptviz.tokenizer import show_token
+from gptviz.ui import runs
 from gptviz.ui.shell import address, state
 from gptviz.ui.teach import classroom
 from gptviz.ui.words import counted, escaped
 
-MOST = 12  # different answers that are shown; the others are one line
-EVERY = 1.0  # seconds between two looks
+# different answers that are shown, as many as fit on a projector; all others are one line
+MOST = 12
+EVERY = 1.0  # seconds between two looks at the votes: a teacher watches them come in
+WAYS = 3  # answers that get a button which opens them
+
+Row = tuple[str, Any, int]  # how an answer is shown, the answer, how many gave it
 
 
 def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
-    """An answer in words."""
+    """An answer in words.
+
+    `given`, by the kind of question: "head" (block, head); "find" (the text, what was found there); "token" a
+    position, which may lie beyond a text that was shortened since; "number" a number; else a word.
+    """
     if kind == "head":
         return f"block {given[0]}, head {given[1]}"
     if kind == "find":
@@ -35,23 +48,24 @@ def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
     return f"{given:.12g}" if kind == "number" else str(given)  # as it was given: 3, not 3.00
 
 
-def counts(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[tuple[str, Any, int]]:
-    """(how it is shown, an answer, how many gave it): numbers by size, others the most frequent first."""
+def most_frequent(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[Row]:
+    """The `MOST` most frequent answers: numbers by size, others the most frequent first."""
     answers = [(shown(kind, vote.answer, tokens), vote.answer) for vote in votes]
     frequency = Counter(label for label, _ in answers)
     answer_of = dict(answers)
-    frequent = [label for label, _ in frequency.most_common()]
+    labels = [label for label, _ in frequency.most_common(MOST)]
     if kind == "number":
-        order = sorted(answer_of, key=answer_of.__getitem__)
-    else:
-        order = frequent
-    return [(label, answer_of[label], frequency[label]) for label in order]
+        labels.sort(key=answer_of.__getitem__)
+    return [(label, answer_of[label], frequency[label]) for label in labels]
 
 
 def draw(
     step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]
 ) -> None:
-    """Draw the wall of a step's question for the teacher; it refreshes by itself."""
+    """Draw the wall of a step's question for the teacher; it refreshes by itself.
+
+    `answer` takes what a pupil gave and says what the model makes of it, and whether it is right.
+    """
     member = classroom.member()
     if member is not None and member.teaches:
         st.fragment(run_every=EVERY)(_draw)(step, ask, tokens, answer)
@@ -78,16 +92,18 @@ def _draw(
     st.markdown(f"Answered: **{len(answered)}** of {counted(joined, 'pupil')}{skipped}.")
     if room.has("shown", step) and answered:
         is_revealed = room.has("revealed", step)
-        if ask.kind == "find":
-            st.html(_ranking(answered, answer))
-            return
-        rows = counts(answered, ask.kind, tokens)
-        if is_revealed:
-            right = {label: _is_right(answer, value) for label, value, _ in rows[:MOST]}
-        else:
-            right = {}
-        st.html(_table(rows, right))
-        if is_revealed:
+        rows = most_frequent(answered, ask.kind, tokens)
+        right: dict[str, bool] = {}
+        try:
+            if ask.kind == "find":  # a contest: who found what is seen at once, with names
+                st.html(_ranking(answered, answer))
+                return
+            if is_revealed:
+                right = {label: _is_right(answer, value) for label, value, _ in rows}
+        except (CaptureError, runs.Busy) as error:  # the votes stay; the next look asks again
+            st.caption(escaped(str(error)))
+        st.html(_table(rows, len(answered), right))
+        if is_revealed:  # before, what a button opens would show the answer
             _ways_there(ask, rows)
 
 
@@ -102,13 +118,14 @@ def _is_right(answer: Callable[[Any], Answer], given: Any) -> bool:
         return False
 
 
-def _ways_there(ask: Question, rows: Sequence[tuple[str, Any, int]]) -> None:
-    """Draw buttons that open what the votes speak of on the page below: a head, a token or the change that
-    was asked about.
+def _ways_there(ask: Question, rows: Sequence[Row]) -> None:
+    """Draw buttons that open what the votes speak of on the page below.
+
+    That is a head, a token or, where the question is about a model without some part, this change of it.
     """
     links: list[tuple[str, Any]] = []
     if ask.kind in ("head", "token"):
-        links = [(f"Open {label}", value) for label, value, _ in rows[:3]]
+        links = [(f"Open {label}", value) for label, value, _ in rows[:WAYS]]
     elif edit := dict(ask.given).get("edit"):
         links = [(f"Make this change: {edit}", edit)]
     if links:
@@ -130,12 +147,13 @@ def _open(kind: str, value: Any) -> None:
     address.ask_for_the_page()
 
 
-def _table(rows: Sequence[tuple[str, Any, int]], right: dict[str, bool]) -> str:
+def _table(rows: Sequence[Row], n_answered: int, right: dict[str, bool]) -> str:
     """Bars as a table that a screen reader reads; what is right is marked in words too."""
-    most = max(count for *_, count in rows)
-    lines = [(label, count) for label, _, count in rows[:MOST]]
-    if other_count := sum(count for *_, count in rows[MOST:]):
+    lines = [(label, count) for label, _, count in rows]
+    other_count = n_answered - sum(count for *_, count in rows)
+    if other_count:
         lines.append(("other answers", other_count))
+    longest = max(count for _, count in lines)
     rows_html = []
     for label, count in lines:
         kind = ""
@@ -143,7 +161,7 @@ def _table(rows: Sequence[tuple[str, Any, int]], right: dict[str, bool]) -> str:
         if right.get(label, False):
             kind = "right"
             heading += " ✓ right"
-        width = f"{100 * count / max(most, count):.0f}%"
+        width = f"{100 * count / longest:.0f}%"
         rows_html.append(
             f'<tr class="{kind}"><th scope="row">{heading}</th>'
             f'<td><i style="width:{width}"></i></td><td>{count}</td></tr>'
