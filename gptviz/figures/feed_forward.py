@@ -103,8 +103,8 @@ def _moved_dot(
     x, y = ([*ends] if shown else [] for ends in zip(unchanged, changed, strict=True))
     ring = {"symbol": ["circle-open", "circle"], "size": [14, 0], "color": palette(mode).ghost}
     marked = {"mode": "lines+markers", "marker": ring | {"line": {"width": 3}, "opacity": 1}}
-    placed = marks.KEPT | marks.on(number) | {"customdata": [unit, unit]}
-    return marks.ghost_curve(x, y, mode, [sentence, sentence], **placed) | marked
+    placed = marks.KEPT | marks.on(number) | {"customdata": [unit for _ in x]}
+    return marks.ghost_curve(x, y, mode, [sentence for _ in x], **placed) | marked
 
 
 def _padded(low: float, high: float) -> list[float]:

@@ -76,6 +76,74 @@ def test_a_line_goes_through_its_numbers_and_stops_at_a_gap():
     assert [said for *_, said in hover.points][-1].startswith("e: ")
 
 
+LAYOUT = {
+    "font": {"color": "#000000"},
+    "paper_bgcolor": "#ffffff",
+    "margin": {"l": 20, "r": 20, "t": 20, "b": 20},
+}
+
+
+def still(*traces, **layout):
+    """The marks of a chart of these traces, and its axes."""
+    drawing = charts._Chart({"data": traces, "layout": LAYOUT | layout}, 600)
+    canvas, _ = drawing.drawn()
+    return [*flat(canvas.marks)], drawing.axes
+
+
+def test_stacked_bars_stand_on_each_other_and_what_is_below_zero_hangs():
+    first = {"type": "bar", "x": ["a", "b"], "y": [2.0, 1.0], "marker": {"color": "#111111"}}
+    second = {"type": "bar", "x": ["b", "a"], "y": [3.0, -1.0], "marker": {"color": "#222222"}}
+    marks, axes = still(first, second, barmode="stack")
+    places = {name: axes["x"].at(name) for name in "ab"}
+    spans = {}
+    for mark in marks:
+        if isinstance(mark, Rectangle) and mark.fill in ("#111111", "#222222"):
+            middle = mark.x + mark.width / 2
+            name = min(places, key=lambda name: abs(places[name] - middle))
+            spans[mark.fill, name] = (mark.y + mark.height, mark.y)
+    assert len(spans) == 4
+    at = axes["y"].at
+    bottom_of_b, top_of_b = spans["#222222", "b"]
+    assert (bottom_of_b, top_of_b) == pytest.approx((at(1.0), at(4.0)))
+    below, above = spans["#222222", "a"]
+    assert (above, below) == pytest.approx((at(0.0), at(-1.0)))
+
+
+def test_a_stepped_line_goes_sideways_first():
+    line = {"color": "#123456", "width": 2, "shape": "hv"}
+    trace = {"type": "scatter", "mode": "lines", "x": [0, 1, 2], "y": [0.0, 5.0, 1.0], "line": line}
+    marks, axes = still(trace)
+    [steps] = [mark for mark in marks if isinstance(mark, Line) and mark.color == "#123456"]
+    x, y = axes["x"].at, axes["y"].at
+    corners = [(0, 0), (1, 0), (1, 5), (2, 5), (2, 1)]
+    assert np.allclose(steps.points, [(x(a), y(b)) for a, b in corners])
+
+
+@pytest.mark.parametrize("lying", [False, True])
+def test_a_bars_error_reaches_as_far_as_its_number(lying):
+    error = {"type": "data", "array": [0.5], "color": "#654321", "thickness": 1.2, "width": 4}
+    sides = {"x": ["a"], "y": [2.0], "error_y": error}
+    along = "y"
+    if lying:
+        sides = {"y": ["a"], "x": [2.0], "error_x": error, "orientation": "h"}
+        along = "x"
+    marks, axes = still({"type": "bar", **sides})
+    whiskers = [mark for mark in marks if isinstance(mark, Line) and mark.color == "#654321"]
+    assert len(whiskers) == 3
+    ends = sorted(point["xy".index(along)] for point in whiskers[0].points)
+    assert ends == pytest.approx(sorted([axes[along].at(1.5), axes[along].at(2.5)]))
+
+
+def test_a_note_on_a_log_axis_stands_at_the_logarithm_and_a_shape_at_the_value():
+    trace = {"type": "scatter", "mode": "lines", "x": [1, 1000], "y": [0, 1]}
+    note = {"x": 2, "y": 0.5, "text": "a hundred", "font": {"color": "#000000"}}
+    shape = {"type": "line", "x0": 100, "x1": 100, "y0": 0, "y1": 1, "line": {"color": "#abcdef"}}
+    marks, _ = still(trace, xaxis={"type": "log"}, annotations=[note], shapes=[shape])
+    [line] = [mark for mark in marks if isinstance(mark, Line) and mark.color == "#abcdef"]
+    [text] = [mark for mark in marks if isinstance(mark, Text) and mark.text == "a hundred"]
+    assert text.x == pytest.approx(line.points[0][0])
+
+
 @pytest.mark.parametrize("limit", [10_000, 1])
 def test_a_map_has_the_colour_of_each_number_as_cells_or_as_one_picture(monkeypatch, limit):
     monkeypatch.setattr(charts, "SHAPES", limit)

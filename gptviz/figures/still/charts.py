@@ -1,6 +1,8 @@
 """A chart that was written for Plotly, as marks: bars, lines, points and maps, with axes, scales and notes.
 
-What our figures use of Plotly is drawn, and nothing else; tests/figures/test_still.py tries every figure.
+What our figures use of Plotly is drawn, and nothing else. A kind of trace, a symbol or a path that is not
+known raises ValueError; any other property that is not read here is left out: what only a pointer needs
+("selected", "fixedrange"), and what is drawn alike for all ("ticks", a legend's place).
 """
 
 import math
@@ -50,8 +52,11 @@ def chart(figure: Written, width: float = WIDTH) -> tuple[Canvas, Hover]:
 
 class _Chart:
     def __init__(self, figure: Written, width: float):
-        self.traces = sorted(figure["data"], key=_order)
         self.layout = figure["layout"]
+        traces = figure["data"]
+        if self.layout.get("barmode") == "stack":
+            traces = _stacked(traces)
+        self.traces = sorted(traces, key=_order)
         for trace in self.traces:
             if trace["type"] not in TRACES:
                 raise ValueError(
@@ -379,8 +384,11 @@ class _Chart:
             Curve((points[0], points[1], points[2], points[3]), color, width, dash, opacity)
         )
 
-    def _ref(self, ref: str, xy: str, value: Any) -> float:
-        """The pixel of a shape's or a note's place: on an axis, of an axis' domain, or of the whole plot."""
+    def _ref(self, ref: str, xy: str, value: Any, of_note: bool = False) -> float:
+        """The pixel of a shape's or a note's place: on an axis, of an axis' domain, or of the whole plot.
+
+        On a log axis a shape's place is a value, and a note's the logarithm of one: so it is in Plotly.
+        """
         left, top, right, bottom = self.box
         if ref == "paper":
             if xy == "x":
@@ -389,12 +397,16 @@ class _Chart:
         axis = self.axes[ref.removesuffix(" domain")]
         if ref.endswith(" domain"):
             return axis.start + value * (axis.end - axis.start)
+        if of_note and axis.is_log:
+            return axis.pixel(value)
         return axis.at(value)
 
     def _draw_notes(self) -> None:
         for note in self.layout.get("annotations", ()):
-            x = self._ref(note.get("xref", "x"), "x", note["x"]) + note.get("xshift", 0)
-            y = self._ref(note.get("yref", "y"), "y", note["y"]) - note.get("yshift", 0)
+            x = self._ref(note.get("xref", "x"), "x", note["x"], of_note=True)
+            y = self._ref(note.get("yref", "y"), "y", note["y"], of_note=True)
+            x += note.get("xshift", 0)
+            y -= note.get("yshift", 0)
             font = note.get("font", {})
             size = float(font.get("size", 14))
             lines = [line for line in str(note["text"]).replace("<br/>", "<br>").split("<br>")]
@@ -412,18 +424,20 @@ class _Chart:
             for number, line in enumerate(lines):
                 baseline = first + number * LINE * size
                 pieces = runs(line, font.get("color", self.ink))
+                opacity = float(note.get("opacity", 1.0))
                 if len(pieces) > 1:
-                    self._write_runs(pieces, x, baseline, size)
+                    self._write_runs(pieces, x, baseline, size, opacity)
                 elif pieces:
                     text, color = pieces[0]
-                    self.canvas.write(
-                        x, baseline, text, size, color, anchor=anchor, bold=is_bold(line)
-                    )
+                    look: dict[str, Any] = {"bold": is_bold(line), "opacity": opacity}
+                    self.canvas.write(x, baseline, text, size, color, anchor=anchor, **look)
 
-    def _write_runs(self, pieces: list[tuple[str, str]], x: float, y: float, size: float) -> None:
+    def _write_runs(
+        self, pieces: list[tuple[str, str]], x: float, y: float, size: float, opacity: float
+    ) -> None:
         """Pieces of a line in their colours; such a line begins at its place."""
         for text, color in pieces:
-            self.canvas.write(x, y, text, size, color)
+            self.canvas.write(x, y, text, size, color, opacity=opacity)
             x += text_width(text, size)
 
     # ---- maps ----
@@ -550,8 +564,26 @@ class _Chart:
             color, _ = paint(edges[i])
             opacity = float(trace.get("opacity", 1.0)) * (fill_opacity if fill else 1.0)
             self.canvas.add(Rectangle(*box, fill, color, float(edge_widths[i]), opacity))
+            self._draw_error(trace, i, lying, along, base[i] + lengths[i], (low + high) / 2)
             self._write_bar(trace, i, str(texts[i]), box, last >= first)
             self.hover.box(box, says[i])
+
+    def _draw_error(
+        self, trace: Written, i: int, lying: bool, along: Axis, end: float, middle: float
+    ) -> None:
+        """Draw the whisker of bar i, one error to each side of its end."""
+        error = trace.get("error_x" if lying else "error_y")
+        if error is None:
+            return
+        size = float(values(error["array"])[i])
+        cap = float(error["width"])
+        first = along.at(end - size)
+        last = along.at(end + size)
+        pieces = [((first, middle), (last, middle))]
+        pieces += [((place, middle - cap), (place, middle + cap)) for place in (first, last)]
+        for piece in pieces:
+            points = piece if lying else tuple((x, y) for y, x in piece)
+            self.canvas.add(Line(points, error["color"], float(error["thickness"])))
 
     def _write_bar(
         self, trace: Written, i: int, text: str, box: tuple[float, ...], forward: bool
@@ -590,6 +622,8 @@ class _Chart:
         if "lines" in mode:
             line = trace.get("line", {})
             for points in _unbroken(xs, ys):
+                if line.get("shape") == "hv":
+                    points = _steps(points)
                 color = line.get("color", self.ink)
                 width = float(line.get("width", 2))
                 self.canvas.add(
@@ -748,6 +782,34 @@ def _first_of(value: Any) -> Any:
     if isinstance(value, list) and value:
         return value[0]
     return value
+
+
+def _stacked(traces: Sequence[Written]) -> list[Written]:
+    """The traces with each bar standing on those of the traces before it, at the same place."""
+    ends: dict[Any, float] = {}
+    stacked: list[Written] = []
+    for trace in traces:
+        if trace["type"] != "bar":
+            stacked.append(trace)
+            continue
+        lying = trace.get("orientation") == "h"
+        places = values(trace["y" if lying else "x"])
+        lengths = values(trace["x" if lying else "y"])
+        # what is below 0 goes down from 0, beside what goes up
+        keys = [(place, length < 0) for place, length in zip(places, lengths, strict=True)]
+        base = [ends.get(key, 0.0) for key in keys]
+        for key, length in zip(keys, lengths, strict=True):
+            ends[key] = ends.get(key, 0.0) + length
+        stacked.append({**trace, "base": base})
+    return stacked
+
+
+def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """A line that goes sideways to each point's place and then up or down to it."""
+    stepped = [points[0]]
+    for point in points[1:]:
+        stepped += [(point[0], stepped[-1][1]), point]
+    return stepped
 
 
 def _unbroken(xs: list[float], ys: list[float]) -> list[list[tuple[float, float]]]:
