@@ -29,8 +29,8 @@ environment:
   HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE    where models are kept, fetched from, and whether they may be
   TIKTOKEN_CACHE_DIR                      where tiktoken keeps its encodings (else a temporary folder)
 
-The exit status is 0, 1 where something could not be done, and 2 where this is no command or option of it: the
-reason is then on the standard error.
+The exit status is 0; 1 where something could not be done, or where `verify` or `doctor` found something
+wrong; 2 where this is no command or option of it. The reason is then on the standard error.
 """
 
 import argparse
@@ -74,7 +74,6 @@ from gptviz.teach.guides.printed import printed
 from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
 
-PACKAGE = Path(__file__).resolve().parent
 APP = APP_FOLDER / "app.py"
 
 ACTIVATION_HELP = "for the book's files and nanoGPT's, which do not say it"
@@ -85,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
-        # a page, JSON: in a file they are that on Windows, too
+        # what goes into a file or a pipe (a page, JSON) is UTF-8, whatever encoding the system has
         sys.stdout.reconfigure(encoding="utf-8")
     if arguments[:1] in ([], ["app"]):
         args = argparse.Namespace(command="the app", options=arguments[1:], run=run_app)
@@ -94,9 +93,12 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with needs_app(args.command):
             status = args.run(args)
-        print(end="", flush=True)  # nowhere, where the standard output was closed
+        # flushed here, where a closed pipe is caught, and not when Python ends; with `print`, since the
+        # standard output may be closed, and sys.stdout None
+        print(end="", flush=True)
         return status
-    except BrokenPipeError:  # the reader has enough, as `| head`; the rest goes nowhere
+    except BrokenPipeError:
+        # the reader has enough, as `| head`: what is still to be written when Python ends goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (
@@ -114,7 +116,8 @@ class Commands(argparse.ArgumentParser):
     """A parser that asks, of a word that is no command, whether another was meant."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.option_strings:  # a dtype that there is not was meant as it stands
+        # an option's choices are few, and argparse's own message lists them
+        if action.option_strings:
             super()._check_value(action, value)
         elif action.choices is not None and value not in action.choices:
             words = list(action.choices)
@@ -183,13 +186,15 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument(
         "file", metavar="FILE", type=Path, help="such as handout.html; at most 20 MB"
     )
-    export.add_argument("--text", help="that it is opened with")
+    export.add_argument("--text", help="the text that the page is opened with")
     export.add_argument(
-        "--edits", default="", metavar="E", help="and these: z.4.3=zero,attn.2=uniform"
+        "--edits", default="", metavar="E", help="and with these edits: z.4.3=zero,attn.2=uniform"
     )
-    export.add_argument("--page", default="attention", help="that it is opened on (%(default)s)")
     export.add_argument(
-        "--guide", metavar="G", help="that leads through it: tour, lesson1, ... or a file"
+        "--page", default="attention", help="the page that it is opened on (%(default)s)"
+    )
+    export.add_argument(
+        "--guide", metavar="G", help="a guide that leads through it: tour, lesson1, ... or a file"
     )
     _add_model(export, "mini", "a name, a repository, a folder or a file (mini)")
 
@@ -206,7 +211,12 @@ def parser() -> argparse.ArgumentParser:
     guide = command("guide", run_guide, "Try a guide: open its steps, answer its questions.")
     guide.add_argument("what", choices=["check", "handout", "notes"])
     guide.add_argument("guide", metavar="GUIDE", help="tour, lesson1, ... or a file")
-    guide.add_argument("--model", metavar="MODEL", default="mini", help="default: %(default)s")
+    guide.add_argument(
+        "--model",
+        metavar="MODEL",
+        default="mini",
+        help="for the steps that name none (default: %(default)s)",
+    )
 
     def run_help(args: argparse.Namespace) -> int:
         if args.about is None:
@@ -237,23 +247,29 @@ def _add_hints(command: argparse.ArgumentParser) -> None:
         "--tokenizer", metavar="T", help="an encoding or tokenizer file, if it brings none"
     )
     command.add_argument(
-        "--drop-surplus", action="store_true", help="go on without added tokens that have no row"
+        "--drop-surplus",
+        action="store_true",
+        help="go on without added tokens that have no embedding",
     )
 
 
-# arguments of Python's functions that are options of a command as well
-HINTS = ("n_heads", "activation", "tokenizer", "dtype", "device")
+# arguments that Python's error messages name, and that are options of a command as well
+ARGUMENTS = ("n_heads", "activation", "tokenizer", "dtype", "device")
 
 
 def with_flags(said: str, args: argparse.Namespace) -> str:
     """A sentence of Python's functions in the words of this command: "n_heads=12" is "--n-heads 12" here."""
+    # "gptviz.load('x', n_heads=12)" -> "n_heads=12"
     said = re.sub(r"gptviz\.load\((?:'[^']*'|\"[^\"]*\"), (\w+=[^()]*)\)", r"\1", said)
-    for name in HINTS:
+    for name in ARGUMENTS:
         if name not in args:
             continue
         flag = "--" + name.replace("_", "-")
+        # "tokenizer=..." -> "--tokenizer T"
         said = re.sub(rf"\b{name}=\.\.\.", f"{flag} {name[0].upper()}", said)
+        # "n_heads=12" -> "--n-heads 12"
         said = re.sub(rf"\b{name}=[\"']?([\w.]+)[\"']?", rf"{flag} \1", said)
+        # "leave n_heads, activation and tokenizer out": those before may have become flags already
         said = re.sub(rf"(\bleave (?:[\w-]+, )*(?:[\w-]+ and )?){name}\b", rf"\1{flag}", said)
     return said
 
@@ -294,7 +310,7 @@ def run_verify(args: argparse.Namespace) -> int:
     from gptviz.teach.claims import verify
 
     link = args.link
-    file = Path(args.link[:200])
+    file = Path(args.link[:200])  # a link may be longer than a file's name can be
     if file.is_file():
         link = file.read_text("utf-8", "replace")
     claims = verify(link, None if args.model is None else _load(args))
@@ -309,7 +325,7 @@ def run_verify(args: argparse.Namespace) -> int:
 def run_doctor(args: argparse.Namespace) -> int:
     from gptviz.server.doctor import doctor  # which needs the whole app
 
-    logging.disable()  # Streamlit misses a browser
+    logging.disable()  # Streamlit warns that no browser is connected
     try:
         lines, wrong = doctor()
     finally:
@@ -329,8 +345,9 @@ def run_guide(args: argparse.Namespace) -> int:
         )
     else:
         guide = read(file.read_text("utf-8", "replace"))
-        reachable = replace(guide, steps=tuple(step for step, _ in checked_steps))
-        print(printed(reachable, notes=args.what == "notes"), end="")
+        # the steps that `check` gives have this model's numbers in their sentences
+        filled = replace(guide, steps=tuple(step for step, _ in checked_steps))
+        print(printed(filled, notes=args.what == "notes"), end="")
     return 0
 
 
@@ -383,12 +400,13 @@ def run_download(args: argparse.Namespace) -> int:
         if not is_hub_name(name):
             raise no_such_model(name)
         folder = hub_folder(name, _show_progress if sys.stderr.isatty() else None)
-        recognise(folder)
+        recognise(folder)  # raises where what came is no GPT that loads
         print(f"{name}: {gigabytes(bytes_of(folder))} in {folder}")
 
     failed = _failed(model, args.names)
     if not args.no_encodings:
-        if any(_failed(get_encoding, [name]) for name in encoding_names()):  # one says it for all
+        # the first that fails ends it: the others would say the same of the network
+        if any(_failed(get_encoding, [name]) for name in encoding_names()):
             return 1
         lasting = "a temporary folder; TIKTOKEN_CACHE_DIR names a lasting one"
         print(f"tiktoken's encodings: in {os.environ.get('TIKTOKEN_CACHE_DIR', lasting)}")
@@ -430,6 +448,7 @@ def _show_progress(progress: Progress) -> None:
 
 def run_trace(args: argparse.Namespace) -> int:
     lm = _load(args, dtype=args.dtype, device=args.device)
+    # what the LayerNorm statistics of --json are worked out from
     trace = lm.trace(args.text, keep=("resid_pre", "resid_mid", "resid_post"))
     following = trace.next_tokens(args.top)
     if args.json:
@@ -480,9 +499,9 @@ def run_info(args: argparse.Namespace) -> int:
     if checkpoint.doubt:
         print(f"  {'note':15} {harmless(with_flags(checkpoint.doubt, args))}")
     encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer, args.drop_surplus)
-    print(
-        f"  {'tokenizer':15} {encoding.name}, {min(encoding.n_vocab, config.vocab_size):,} tokens"
-    )
+    # ids from vocab_size on stand for bytes that no token of the model covers
+    known = min(encoding.n_vocab, config.vocab_size)
+    print(f"  {'tokenizer':15} {encoding.name}, {known:,} tokens")
     checkpoint.check_bytes()
     started = time.perf_counter()
     checkpoint.model()

@@ -118,6 +118,8 @@ sys.meta_path[:] = [Hiding(finder) for finder in sys.meta_path]
 """
 
 ALONE = """
+from pathlib import Path
+
 import gptviz
 from gptviz import cli
 from gptviz.ui.notebook import PICTURES
@@ -139,10 +141,11 @@ for page in PICTURES.keys() - {"patching", "compare", "circuit", "knock_out"}:
         assert str(error).endswith('needs streamlit, which is not installed: pip install "gptviz[app]"')
         refused.append(page)
 print("drawn", len(drawn), "refused", len(refused))
-mini = str(cli.PACKAGE / "assets/mini")
+package = Path(gptviz.__file__).parent
+mini = str(package / "assets/mini")
 wanted = [["models"], ["trace", "The cat"], ["info", mini], ["export", "mini.html"]]
 assert [cli.main(arguments) for arguments in wanted] == [0] * len(wanted)
-wanted = [[], ["app"], ["doctor"], ["guide", "check", str(cli.PACKAGE / "teach/guides/texts/tour.md")]]
+wanted = [[], ["app"], ["doctor"], ["guide", "check", str(package / "teach/guides/texts/tour.md")]]
 assert [cli.main(arguments) for arguments in wanted] == [1] * len(wanted)
 """
 

@@ -83,7 +83,7 @@ class Trace(Showing):
         self._tokens = tokens
         self.tokenizer = lm.tokenizer
         self._values = values
-        self._final = final
+        self._final = final  # for the logits, even if `keep` leaves the site out
         self._head = lm.model.out_head.weight.detach()
         self._head_was = stamp(self._head)  # to refuse logits once the head has changed
         self._norms = kept_norms(lm.model)
@@ -262,7 +262,7 @@ class Trace(Showing):
         """One trace with everything that this one and `other` hold. Nothing is copied.
 
         Both must be of the same text, model and edits; raises ValueError otherwise, or if two different
-        reductions have the same name.
+        reductions have the same name, or if both have a gradient.
         """
         of_kind("other", other, Trace, "give a trace of the same pass")
         for what, mine, theirs in (
@@ -284,8 +284,12 @@ class Trace(Showing):
         for reduction in other._reduced:
             if names.get(reduction.name, reduction) != reduction:
                 raise ValueError(
-                    f"these traces do not join: each has its own reduction {reduction.name!r}"
+                    f"these traces cannot be joined: each has its own reduction {reduction.name!r}"
                 )
+        if self._grad is not None and other._grad is not None and self._grad is not other._grad:
+            raise ValueError(
+                "these traces cannot be joined: each has its own gradient; leave grad out of one"
+            )
         values = other._values | self._values
         return self._with(
             _values={key: values[key] for key in all_keys(self.config) if key in values},
@@ -320,7 +324,7 @@ class Trace(Showing):
     def _with(self, **changed: Any) -> "Trace":
         trace = object.__new__(Trace)
         trace.__dict__.update(self.__dict__ | {"_opened": Opened()} | changed)
-        trace.__dict__.pop("nbytes", None)
+        trace.__dict__.pop("nbytes", None)  # the cached number of the old one
         return trace
 
     def __deepcopy__(self, memo: object = None) -> "Trace":
@@ -340,7 +344,8 @@ class Trace(Showing):
     def only(self, key: Key) -> "Trace":
         """The same trace with this site held, and no block ever run again, for use inside another pass.
 
-        A lean trace gives only this site. Tensors are handed out without a copy, as a pass writes into none.
+        There, to run a block would be a pass within the pass, on the same model. A lean trace gives only this
+        site. Tensors are handed out without a copy, as a pass writes into none.
         """
         if self._lean:
             values = {key: self._rows_of(key)}
@@ -355,13 +360,17 @@ class Trace(Showing):
     def sent(self) -> "Trace":
         """The same trace without anything of its model, to be pickled for another process that has the model.
 
-        That process calls `received` on it. Until then it can only give its tokens and sites.
+        That process calls `received` on it. Until then it can only give its tokens and the sites that it holds.
         """
         in_model = ("tokenizer", "_head", "_norms", "_weights", "_held", "_model", "_past")
         return self._with(**dict.fromkeys(in_model))
 
     def received(self, lm: Loaded) -> "Trace":
-        """The whole trace again, after another process has `sent` it; `lm` is the same model in this one."""
+        """The trace again, after another process has `sent` it; `lm` is the same model in this one.
+
+        Its gradient is left out, and `past` is made anew when it is asked for. That `lm` has the same weights
+        is not checked.
+        """
         weights = fingerprint(lm.model)
         parts = (self._tokens, self._values, self._final)
         return Trace(lm, weights, *parts, self.edits, self._reduced, lean=self._lean)
@@ -375,7 +384,7 @@ class Trace(Showing):
         """
         model = self.of(model)
         if self._past is not None:
-            return self._past.cut(len(self))
+            return self._past.cut(len(self))  # a new one: a pass appends to the one it is given
         blocks = range(self.config.n_layers)
         keys, values = ([self._values_of((site, b)) for b in blocks] for site in ("k", "v"))
         return Past.of(model, keys, values)
@@ -514,7 +523,8 @@ class Trace(Showing):
         """The numbers of `norms()` as arrays with a row per LayerNorm and a column per token."""
         return norm_statistics(self._norms, self._values_of)
 
-    # ---- what needs the model as well: `ask` calls functions of packages that this one cannot import ----
+    # ---- what needs the model as well: `ask` calls functions of modules that this one cannot import, since they
+    # import it (see `gptviz.engine.above`) ----
 
     @property
     def lm(self) -> Any:

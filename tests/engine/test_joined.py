@@ -1,5 +1,6 @@
 """Two traces of one pass are one trace: what it holds, and what is refused."""
 
+import pytest
 import torch
 
 from gptviz import Reduction
@@ -34,6 +35,15 @@ def test_holds_says_whether_all_of_it_is_there(lm):
     assert trace.holds(["attn"], [Reduction("z", "z", total)])
     assert not trace.holds((), [Reduction("z", "v", total)])
     assert lm.trace(TEXT).holds() and lm.trace(TEXT).holds(["mlp_act"])
+
+
+def test_two_gradients_are_not_joined(lm):
+    """One of them would be lost without a word."""
+    one = lm.trace(TEXT, grad=5)
+    joined = lm.trace(TEXT, keep=["attn"]).joined(one)
+    assert torch.equal(joined.grad["z", 0], one.grad["z", 0]) and joined.joined(one)
+    with pytest.raises(ValueError, match="each has its own gradient"):
+        joined.joined(lm.trace(TEXT, grad=6))
 
 
 def test_two_copies_of_one_model_can_be_joined(lm):

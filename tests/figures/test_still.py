@@ -114,9 +114,8 @@ def test_a_stepped_line_goes_sideways_first():
     trace = {"type": "scatter", "mode": "lines", "x": [0, 1, 2], "y": [0.0, 5.0, 1.0], "line": line}
     marks, axes = still(trace)
     [steps] = [mark for mark in marks if isinstance(mark, Line) and mark.color == "#123456"]
-    x, y = axes["x"].at, axes["y"].at
     corners = [(0, 0), (1, 0), (1, 5), (2, 5), (2, 1)]
-    assert np.allclose(steps.points, [(x(a), y(b)) for a, b in corners])
+    assert np.allclose(steps.points, [(axes["x"].at(x), axes["y"].at(y)) for x, y in corners])
 
 
 @pytest.mark.parametrize("lying", [False, True])
