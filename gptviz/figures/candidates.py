@@ -119,7 +119,9 @@ def _rest(candidates: Candidates, sampling: Sampling, unchanged: Candidates | No
         )
         sentence += f" Unchanged, {these} {probability_text(ghost)}."
     if not sampling.changes_nothing:
-        sentence += f" Without these settings {have} {probability_text(candidates.rest_model_probability)}."
+        sentence += (
+            f" Without these settings {have} {probability_text(candidates.rest_model_probability)}."
+        )
     texts = {"rank_text": "", "logit_text": "", "scaled_text": "", "filter_text": mark, "p_text": p}
     if ghost is None:
         texts["ghost_text"] = ""
