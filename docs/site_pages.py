@@ -94,12 +94,12 @@ def demo() -> str:
 
 def gallery(app: str) -> Iterator[str]:
     """Every page of the app as a picture, then what stands beside the pages."""
-    for section, doors in (SECTIONS | {"Beside them": UNLISTED}).items():
+    for section, doors in (SECTIONS | {"Not in the list": UNLISTED}).items():
         yield f"## {section}\n"
         for name, door in doors.items():
             yield f"### {door.title} {{: #{name} }}\n"
             yield from shown(name, app)
-    yield "## Beside the pages\n"
+    yield "## More views\n"
     for name, view in VIEWS.items():
         if name not in PAGES:
             yield f"### {view['title']} {{: #{name} }}\n"
@@ -141,9 +141,9 @@ def demo_address(view: dict[str, Any]) -> str:
 def pages(app: str) -> Iterator[str]:
     """Every page of the app: what it answers, its numbers, its choices, and what comes next."""
     yield "# Every page of the app\n"
-    yield "Text, model, token, block, head and changes are in the address of all of them: `text`, `model`,"
-    yield "`token`, `block`, `head`, `edits`. A page's own choices stand there too, under the names below.\n"
-    for section, doors in (SECTIONS | {"Beside them": UNLISTED}).items():
+    yield "Every address contains text, model, token, block, head and changes: `text`, `model`, `token`, `block`,"
+    yield "`head`, `edits`. It also contains the page's own choices, under the names below.\n"
+    for section, doors in (SECTIONS | {"Not in the list": UNLISTED}).items():
         yield f"## {section}\n"
         for name, door in doors.items():
             yield f"### {door.title} {{: #{name} }}\n"
@@ -197,6 +197,6 @@ def analysis() -> str:
     modules = [path.stem for path in sorted((ROOT / "gptviz" / "analysis").glob("[!_]*.py"))]
     head = [
         "# Every number",
-        "What the pages draw, of a model and a trace. *In code* of a page shows the same.",
+        "The functions that compute what the pages draw, from a model and a trace. *In code* shows them, too.",
     ]
     return "\n\n".join([*head, *(f"::: gptviz.analysis.{name}" for name in modules)]) + "\n"

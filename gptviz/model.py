@@ -200,7 +200,7 @@ class TransformerBlock(nn.Module):
 
 
 class GPTModel(nn.Module):
-    """Token ids in, one row of logits a token out. (b, T) integers -> (b, T, V).
+    """Token ids in, logits out: V numbers for each token. (b, T) integers -> (b, T, V).
 
     Raises ValueError for anything that is not such a tensor, for more tokens than
     `context_length`, and for ids outside the vocabulary.

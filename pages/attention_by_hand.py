@@ -1,4 +1,4 @@
-"""Attention on vectors small enough for a pencil: all numbers in sight, the given ones to be changed."""
+"""Attention on vectors small enough for pencil and paper: see every number, and change the given ones."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

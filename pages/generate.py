@@ -1,4 +1,4 @@
-"""How a model writes on: a random number draws each token, every step stays, and the text may fork."""
+"""How a model writes: a random number draws each token; every step stays, and the text can fork."""
 
 from dataclasses import replace
 from typing import Any

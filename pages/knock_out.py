@@ -1,4 +1,4 @@
-"""Knock-out: every head, attention and feed-forward muted in turn, and what becomes of the prediction."""
+"""Knock-out: mute every head, attention and feed-forward layer in turn, and see what it costs the prediction."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What the model would say if it stopped at each depth: the grid, a cell beside the end, tokens followed."""
+"""What the model would say if it stopped at each depth: a grid of guesses, one of them beside the last."""
 
 import math
 from functools import partial

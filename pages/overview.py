@@ -1,4 +1,4 @@
-"""The whole machine on this text, as one picture to zoom into: down to a single number, and back."""
+"""A guess in four beats, and the whole machine as one picture to zoom into, down to a single number."""
 
 from dataclasses import replace
 from typing import Any

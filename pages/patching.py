@@ -1,4 +1,4 @@
-"""Patching: one value of another text's pass put into this one's, for every place in turn."""
+"""Patching: copy one value from another text's pass into this one, for every place in turn."""
 
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""The stream of the selected token as a ladder, of all tokens as maps, and the two shortcuts of a block."""
+"""The residual stream: of the selected token as a ladder, of all tokens as maps; and a block's two shortcuts."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""How the prompt became numbers: pieces, bytes, merges, ids. And how other tokenizers cut it.
+"""How a text becomes numbers: pieces, bytes, merges, ids. And how other tokenizers cut it.
 
 A piece is what the tokenizer's regular expression cuts from the text; merges then make its bytes one token or
 several.

@@ -1,4 +1,4 @@
-"""Train one now: a small GPT learns while one watches; its story, its curves and heads, snapshots, forks."""
+"""Train one now: a small GPT learns while you watch; its story, its curves and heads, snapshots, forks."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""Why the model says a token: its logit as the sum of what every part wrote, and who read what where."""
+"""Why the model predicts a token: its logit as the sum of all contributions, and which head read which token."""
 
 from dataclasses import replace
 from typing import Any

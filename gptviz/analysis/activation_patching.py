@@ -1,4 +1,4 @@
-"""Activation patching: one value of one text's pass put into another text's, for every place in turn.
+"""Activation patching: copy one value from one text's pass into another text's, for every place in turn.
 
 Two texts, as alike as possible, to which the model says two different words. The pass of one is run with one
 activation from the other: the residual stream at a position, what attention or the feed-forward adds there,
@@ -72,7 +72,7 @@ Number = TypeVar("Number", float, pd.Series)
 
 @dataclass(frozen=True)
 class Ends:
-    """The scale: logit of `token` less that of `against` in the clean and in the corrupt pass, unpatched."""
+    """The ends of the scale: the logit of `token` minus that of `against` in the clean and in the corrupt pass."""
 
     token: int
     against: int
@@ -112,7 +112,7 @@ def patching(
     estimate: bool = False,
     last: bool = False,
 ) -> pd.DataFrame:
-    """Patch every place in turn: what becomes of the difference of two logits at a position.
+    """Patch every place in turn, and measure the difference of two logits at a position.
 
     `clean` and `corrupt` are two texts of as many tokens, which are taken position by position. `target` is a
     pair of tokens, by id or text (" mill", with its space): the logit of the first less that of the second;
@@ -285,7 +285,7 @@ def estimates(
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of how well `patching(estimate=True)` estimates the real changes: a row a site.
+    """A table of how well `patching(estimate=True)` estimates the real changes: one row per site.
 
     Columns: site; largest, of the changes; correlation of estimate and change over its places, NaN where one
     is everywhere the same; worst, the largest |estimate - change|; row, where that stands in the table, and
@@ -338,7 +338,7 @@ def ends_of(
 def strongest(
     site: str, effects: NDArray[np.floating], differ: Sequence[int], least: float = 0.0
 ) -> list[tuple[int, int]]:
-    """The two places (block, position) of (L, T) that move most; of the stream into block 1 and the last.
+    """The two places (block, position) of (L, T) that move most; of the stream, into block 1 and into the last.
 
     The stream into block 0 is the text itself: where the two texts `differ`, a patch there is the
     difference itself, and is left out. A model of one block has one place then. Where none into block 1 moves

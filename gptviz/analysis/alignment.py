@@ -66,7 +66,7 @@ def filled(shorter: Sequence[int], longer: Sequence[int]) -> list[int]:
 
 
 def side_by_side(one: Sequence[int], other: Sequence[int]) -> list[tuple[int | None, int | None]]:
-    """Positions of both texts, a pair a column; None where a text lacks the other's token."""
+    """Positions of both texts, one pair per column; None where a text lacks the other's token."""
     if len(one) > len(other):
         return [(b, a) for a, b in side_by_side(other, one)]
     gaps = {lacking.position for lacking in missing(one, other)}

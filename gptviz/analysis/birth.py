@@ -1,4 +1,4 @@
-"""When an induction head came, by the scores of a training's heads at its points.
+"""When an induction head appeared, by the scores of the heads at each point of a training.
 
 Shapes: n points, L blocks, H heads.
 """
@@ -40,7 +40,7 @@ class Birth:
 
 
 def birth(induction: NDArray[np.floating], previous: NDArray[np.floating]) -> Birth | None:
-    """Find the birth of an induction head in scores (n, L, H), in order of the steps; None if no head came.
+    """Find the birth of an induction head in scores (n, L, H), in order of the steps; None if none appeared.
 
     None also if a head is there at the first point: it was not born in this training.
     """

@@ -161,7 +161,7 @@ def next_tokens(
     right_tokenizer: Encoding,
     k: int = 6,
 ) -> pd.DataFrame:
-    """The `k` most probable next tokens of either side, in both: a row a token, by the larger probability.
+    """The `k` most probable next tokens of either side, in both: one row per token, by the larger probability.
 
     Logits (V,) of each side; tokens of two vocabularies are the same where their bytes are. Columns: left_id,
     right_id, left, right (probabilities), left_rank, right_rank (from 1); missing where a vocabulary does not

@@ -1,4 +1,4 @@
-"""What a head's weights do with tokens, without any text: does it copy, and does it look at its like?
+"""What a head's weights do with tokens, without a text: does it copy a token, and does it look at equal ones?
 
 Elhage et al., A Mathematical Framework for Transformer Circuits, 2021. Of token embeddings E, a head makes
 two tables of V x V numbers. The OV circuit says how much a token that is looked at raises each next token's

@@ -1,4 +1,4 @@
-"""A second text made from a first: one token changed, so that the model says another word.
+"""Change one token of a text so that the model predicts another word.
 
 Patching compares two texts that are as alike as can be. Each token in turn is replaced by what the model
 itself would have written there instead, and all these texts are read, in batches; the one is taken whose
@@ -28,7 +28,7 @@ PARTS = 3  # batches: the texts of the last one share most of what comes before 
 
 @dataclass(frozen=True)
 class Counterpart:
-    """The text with `token` in the place of what stood at `position`.
+    """The text with `token` instead of the token at `position`.
 
     `moved` is by how many logits the difference of the two texts' first choices changed.
     """

@@ -45,7 +45,7 @@ def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
 def steps(
     config: GPTConfig, prompt: int, written: int, number_bytes: int = 4, cache: bool = True
 ) -> pd.DataFrame:
-    """A table of what each written token costs after a prompt of `prompt` tokens: a row each.
+    """A table of what each written token costs after a prompt of `prompt` tokens: one row per token.
 
     Columns: step (from 1), tokens (that the model reads), cached (of which keys and values are known),
     with_cache, without_cache (both make the logits of one position), all_logits (the seeds' loop, which makes

@@ -1,4 +1,4 @@
-"""What goes into the first block: a row of the token matrix plus a row of the position matrix.
+"""The input of the first block: a token's vector plus a position's vector.
 
 Shapes: T tokens of the prompt, D emb_dim, V vocabulary, C context_length. Everything comes back as
 float32 NumPy arrays or DataFrames; nothing is rounded here.
@@ -38,7 +38,7 @@ SITES = ("tok_emb", "pos_emb", "embed")
 
 @reads(*SITES)
 def embedding_rows(lm: LanguageModel, t: Trace) -> Rows:
-    """Token embedding, position embedding and what the model made of the two: (3, T, D).
+    """Token embedding, position embedding, and what enters the first block: (3, T, D).
 
     Part 2 is the captured input of the first dropout, not an addition done here.
     """
@@ -47,16 +47,16 @@ def embedding_rows(lm: LanguageModel, t: Trace) -> Rows:
 
 @reads(*SITES)
 def rows_scale(lm: LanguageModel, t: Trace) -> "Scale":
-    """The range of colours that all three rows of all tokens share: see `shared_scale`."""
+    """The range of colours that all three vectors of all tokens share: see `shared_scale`."""
     return shared_scale(embedding_rows(lm, t))
 
 
 @reads(*SITES)
 def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
-    """One row a token: the length (Euclidean norm) of each of the three rows, and how they stand.
+    """One row per token: the norms of its three vectors, and the cosine of two of them.
 
     Columns: position, token, token_norm, position_norm, sum_norm, cosine (between the token's and the
-    position's row; 0 means at right angles, then sum_norm² = token_norm² + position_norm²).
+    position's vector; 0 means at right angles, then sum_norm² = token_norm² + position_norm²).
     """
     parts = embedding_rows(lm, t).astype(np.float64)
     norms = np.linalg.norm(parts, axis=-1)  # (3, T)
@@ -98,7 +98,7 @@ def shared_scale(values: NDArray[np.floating], share: float = 0.98) -> Scale:
 def nearest_tokens(
     matrix: Tensor, token_id: int, k: int = 10, measure: Measure = "cosine"
 ) -> pd.DataFrame:
-    """The k other rows of a (V, D) embedding matrix that are most like row `token_id`, best first.
+    """The k other rows of a (V, D) embedding matrix that are most similar to row `token_id`, best first.
 
     Columns: rank (from 1), id, cosine, dot; ordered by `measure`, the lower id first among equals. A row
     of zeros has cosine 0 with everything. Raises ValueError for an id outside the matrix, an
@@ -175,7 +175,7 @@ def best_by_chance(rows: int, dimensions: int) -> float:
 
 
 def same_token_elsewhere(tokens: Sequence[Token], position: int) -> list[int]:
-    """The other positions of the prompt at which the token of `position` stands."""
+    """The other positions of the prompt that have the same token as `position`."""
     token_id = tokens[position].id
     return [
         other.position for other in tokens if other.id == token_id and other.position != position
@@ -183,7 +183,7 @@ def same_token_elsewhere(tokens: Sequence[Token], position: int) -> list[int]:
 
 
 def row_table(parts: Rows, position: int) -> pd.DataFrame:
-    """The three rows of one token, a line a dimension: dimension, token, position, sum."""
+    """The three vectors of one token, one row per dimension: dimension, token, position, sum."""
     rows = dict(zip(PARTS, parts[:, position], strict=True))
     return pd.DataFrame({"dimension": range(parts.shape[2]), **rows})
 

@@ -1,4 +1,4 @@
-"""The feed-forward of a block, unit by unit: its input, each unit's activation, and what each unit writes.
+"""The feed-forward of a block, unit by unit: its input, each unit's activation, and each unit's contribution.
 
 A unit is one of the 4D numbers between the two linear layers. Its number before GELU is the dot product of
 the input with a row of the first weight matrix; the number after GELU times a column of the second matrix is
@@ -49,7 +49,7 @@ def sites(block: int) -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True)
 class Units:
-    """All units of one block at one token. Sizes are Euclidean lengths.
+    """All units of one block at one token. Sizes are Euclidean norms.
 
     A unit's share is the dot product of its write with `written`, divided by the squared size of `written`:
     how much of the output the write makes up, in the output's own direction.
@@ -79,7 +79,7 @@ class Units:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether an edit put something else in the place of the sum of all writes."""
+        """Whether an edit replaced the sum of all contributions."""
         return self.difference > REPLACED * max(float(np.abs(self.written).max()), self.difference)
 
     @property
@@ -88,11 +88,11 @@ class Units:
         return abs(float(self.shares.sum()) + self.bias_share - 1) < ROUNDING
 
     def largest(self, count: int) -> list[int]:
-        """The numbers of the `count` units with the largest writes, the largest first."""
+        """The numbers of the `count` units with the largest contributions, the largest first."""
         return [int(u) for u in np.argsort(-self.writes, kind="stable")[:count]]
 
     def half(self) -> int:
-        """The smallest number of units whose writes make up half of the sum of all sizes; 0 if all are 0."""
+        """The smallest number of units that make up half of the sum of all sizes; 0 if all are 0."""
         total = np.cumsum(np.sort(self.writes)[::-1])  # (U,)
         if total[-1] > 0:
             return int(np.searchsorted(total, total[-1] / 2)) + 1
@@ -135,7 +135,7 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
 
 
 def unit_table(found: Units) -> pd.DataFrame:
-    """A table with a row for each unit, that with the largest write first.
+    """A table with one row per unit, the largest contribution first.
 
     Columns: unit, before, after, fires, column, writes, share. They are the fields of `Units`.
     """
@@ -171,7 +171,7 @@ def readings(
     k: int,
     position: int = -1,
 ) -> list[Moved]:
-    """The k tokens whose logits, minus the mean of all, the write of each chosen unit raises and lowers most.
+    """The k tokens whose logits, minus the mean of all, each chosen unit's contribution raises and lowers most.
 
     `activations` are the units' numbers after GELU. This is the direct effect, as in
     `gptviz.analysis.attribution`: the divisor of the final LayerNorm at this position is kept, and what later

@@ -1,4 +1,4 @@
-"""The contribution graph: how much of each token's stream came from where, by how near the parts come to it.
+"""The contribution graph: where each token's stream came from, by how close each part is to the sum.
 
 Ferrando et al., Measuring the Mixing of Contextual Information in the Transformer, 2022 (the shares), and
 Ferrando & Voita, Information Flow Routes, 2024 (the graph), as the LLM Transparency Tool has them (Tufanov

@@ -28,7 +28,7 @@ ROWS = 256  # queries that are worked on at a time: a long text's weights are ne
 
 @dataclass(frozen=True)
 class Role:
-    """What a head may be for. `label` is its word on every page, `does` what such a head does.
+    """A role of a head: `label` names it on every page, `does` says what such a head does.
 
     `keys` is the formula: which keys a query q is asked about; empty where a role is told in another way (see
     `gptviz.analysis.head_roles.kind_of`). `source` is where the field has the role from. A `quiet` role

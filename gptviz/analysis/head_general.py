@@ -44,7 +44,7 @@ SEQUENCES = 16
 
 @dataclass(frozen=True)
 class General:
-    """Every head in general.
+    """Measurements of every head in general.
 
     `table`, a row a head: block, head, role (as in `HeadRole.kind`, from "induction" and "copies" on random
     tokens and all else on the sample), share (of its role; not a number for "even" and "mixed"), rest (what
@@ -69,7 +69,7 @@ class General:
 
 @undisturbed
 def general(lm: LanguageModel, progress: Progress = ignore_progress, disk: bool = True) -> General:
-    """All heads of a model in general: from the disk, or from some 60 short passes.
+    """Measure all heads of a model in general: from the disk, or by some 60 short passes.
 
     `progress(done, of)` is called between passes, without a lock: what it raises stops the work, and
     nothing is kept. The edits of `lm`, if it has any, are made in every pass; `copies_top5`, in which there

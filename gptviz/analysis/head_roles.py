@@ -156,7 +156,7 @@ def rests_of(own: Sequence[float]) -> dict[str, float]:
 
 
 def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
-    """Each of `SHARES` on the scale from an even head's (0) to all there is (1).
+    """Each of `SHARES` on a scale from 0 (as with even attention) to 1 (all of it).
 
     Of what is not left on token 0, from rows of `block_scores`; 0 where there is none, where the head rests,
     and where a text repeats so much that it does not tell (`TELLING`).
@@ -216,7 +216,7 @@ def most_telling(found: Sequence[Sequence[HeadRole]]) -> HeadRole:
 
 
 def role_table(found: Sequence[Sequence[HeadRole]], writes: torch.Tensor) -> pd.DataFrame:
-    """Every number about each head: one row a head. `writes` (n_layers, H) are the mean writes.
+    """A table with every number about each head, one row per head. `writes` (n_layers, H) are the mean writes.
 
     Columns: block, head, role, share (of its role), rows (over how many queries that is the mean),
     row_positions (which: "1 to 19"), rest (what these leave on token 0), share_of_rest (share of what is

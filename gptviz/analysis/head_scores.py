@@ -1,4 +1,4 @@
-"""What is measured of every attention head on a typed text: a few numbers a head, from one block's weights.
+"""Measurements of every attention head on a text: a few numbers per head, from one block's weights.
 
 Shapes in comments: H heads, T tokens.
 """

@@ -1,4 +1,4 @@
-"""Direct logit attribution: what each part of the model wrote towards one token, exactly.
+"""Direct logit attribution: the exact contribution of each part of the model to one token's logit.
 
 The stream that the final LayerNorm reads is a sum: the embedding, the position, what every head wrote, each
 out_proj's bias, what every feed-forward wrote. With the LayerNorm's scale frozen at what it was at this
@@ -59,7 +59,7 @@ def sites(config: GPTConfig) -> list[str | Key]:
 
 @dataclass(frozen=True)
 class Reader:
-    """A difference of logits, linear in the stream: `direction` (D,), and `constant`, which no part wrote.
+    """A difference of logits, linear in the stream: `direction` (D,), and `constant`, which comes from no part.
 
     For any part of the stream (D,), `direction @ part` is its share of the difference of logits.
     """
@@ -101,7 +101,7 @@ def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
 def direct_effects(
     trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1
 ) -> torch.Tensor:
-    """The effect of rows written into the stream (n, D) on every logit minus the mean of all: (n, V).
+    """The effect of vectors added to the stream (n, D) on every logit minus the mean of all: (n, V).
 
     For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
     """
@@ -117,7 +117,7 @@ def direct_effects(
 def attribution(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> pd.DataFrame:
-    """Each part's share of the logit of `token` minus the mean of all logits at a position.
+    """Each part's contribution to the logit of `token`, minus the mean of all logits, at a position.
 
     With a token as `against`, of the logit of `token` minus that of `against`. A token is given by its id, or
     by its text (" mill", with its space).
@@ -195,7 +195,7 @@ def attributions(
 def source_tokens(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> torch.Tensor:
-    """What each token up to `position` gave through each head, r . (a_ij v_j W_O): (L, H, T).
+    """What each token up to `position` contributed through each head, r . (a_ij v_j W_O): (L, H, T).
 
     Summed over tokens it is the heads' contributions of `attribution`, exactly. Where the model has a bias
     in its values, v_j holds it too: a row of attention sums to 1, so the head writes that bias wherever it

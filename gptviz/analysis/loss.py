@@ -40,7 +40,7 @@ class LossSteps:
 
     @property
     def perplexity(self) -> float:
-        """Among how many equally likely tokens the model seems to choose: e^cross_entropy."""
+        """The number of equally likely tokens that the model seems to choose among: e^cross_entropy."""
         return perplexity(self.cross_entropy)
 
 

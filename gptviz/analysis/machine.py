@@ -1,4 +1,4 @@
-"""The numbers of the one picture, place by place: what happens to the selected token there.
+"""The numbers of the machine's picture, place by place: what happens to the selected token there.
 
 Each kind of place (see `gptviz.analysis.places`) has a function that gives what is drawn: arrays, numbers,
 and `says`, a sentence in pieces: texts, numbers and {"code": a token}. `shown` is what was chosen to be drawn
@@ -39,7 +39,7 @@ Level = dict[str, Any]
 
 
 def lengths(rows: torch.Tensor) -> torch.Tensor:
-    """(T, D) -> (T,)"""
+    """The norm of each token's vector: (T, D) -> (T,)."""
     return rows.double().norm(dim=-1)
 
 

@@ -1,4 +1,4 @@
-"""Tables of the Overview: the whole way of one prompt, a row a token or a norm."""
+"""The tables of the Overview page: one row per token, or one row per norm."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ SITES = ("tok_emb", "pos_emb", "embed", "resid_pre", "resid_mid", "resid_post")
 
 @reads("resid_pre", "resid_mid", "resid_post")
 def spreads(lm: LanguageModel, t: Trace, position: int) -> pd.DataFrame:
-    """One row a LayerNorm: norm, before and after, the standard deviation of one token's numbers."""
+    """One row per LayerNorm: norm, and the standard deviation of one token's numbers before and after."""
     norms = t.norm_statistics()
     before, after = (
         np.sqrt(v[:, position].astype(float)) for v in (norms.variance, norms.variance_after)
@@ -23,7 +23,7 @@ def spreads(lm: LanguageModel, t: Trace, position: int) -> pd.DataFrame:
 
 @reads(*SITES)
 def token_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
-    """One row a token: its id, its embeddings' lengths, its variance before the first and the last norm.
+    """One row per token: its id, the norms of its embeddings, its variance before the first and the last norm.
 
     Columns: position, token, id, token_norm, position_norm, sum_norm, cosine, first_variance,
     last_variance.

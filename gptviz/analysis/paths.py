@@ -1,4 +1,4 @@
-"""Paths: from tokens to the word, through the heads and feed-forwards that wrote what the word reads.
+"""Paths from tokens to a word, through the heads and feed-forward layers that contributed to it.
 
 The terms, as the code uses them:
 - the word: the token whose logit after a position is to be explained;
@@ -54,7 +54,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Paths:
-    """The edges that were found, and what their shares are shares of.
+    """The edges that were found, and the total that their shares refer to.
 
     `edges` has a row per edge, a parent always before its children:
     - `edge`, its number from 0, and `parent`, the number of the edge whose head reads it (none at level 0);

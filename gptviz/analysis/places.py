@@ -1,4 +1,4 @@
-"""The places of the one picture: from the whole machine down to a single number, each with an address.
+"""The places of the machine's picture: from the whole down to a single number, each with an address.
 
 A place is written as `block.4.head.3.cell.21.10`; the machine itself is "". In place of a number a word may
 stand for what is so on this text: the "last" block, the head that writes most, the key that gets most, the
@@ -49,7 +49,7 @@ _PATTERNS = {
 
 @dataclass(frozen=True)
 class Place:
-    """One place. Of block, head, query, key (positions), unit and id those are above -1 that its kind has."""
+    """One place. Block, head, query, key (positions), unit and id are -1 where its kind has none."""
 
     kind: str = "machine"
     block: int = LAST
@@ -68,7 +68,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The name of this place, as it is called below the place that it lies in."""
+        """The name of this place within the place that contains it."""
         named = {
             "block": f"block {self.block}",
             "head": f"head {self.head}",
@@ -84,7 +84,7 @@ class Place:
 
     @property
     def parent(self) -> "Place | None":
-        """The place that it lies in; None for the machine."""
+        """The place that contains it; None for the machine."""
         outer = _KINDS[self.kind][1]
         if outer is None:
             return None
@@ -92,7 +92,7 @@ class Place:
 
     @property
     def path(self) -> "tuple[Place, ...]":
-        """All that it lies in, from the machine down to itself."""
+        """All places that contain it, from the machine down to itself."""
         return (*(self.parent.path if self.parent else ()), self)
 
     def beside(self, config: GPTConfig) -> "tuple[Place, ...]":
@@ -104,7 +104,7 @@ class Place:
 
 
 def parse(text: str) -> Place:
-    """The place of this address, its words not yet resolved; the machine where it names none."""
+    """The place of this address, its words not yet resolved; the whole machine if it names none."""
     for kind, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(text):
             numbers = match.groupdict().items()

@@ -1,4 +1,4 @@
-"""Many prompts: one text proves little. What a function gives for each, its mean and its standard error.
+"""Many prompts, since one text proves little: a function of each, its mean and its standard error.
 
 The prompts that are made here are sentences of the indirect object: "When Mary and John went to the store,
 John gave a drink to" - to Mary, not to John. Of a frame, two names, a place and a thing, in which the name
@@ -29,7 +29,7 @@ Texts = str | Sequence[Any]  # a text or its ids; or a list of texts, or of thei
 
 @dataclass(frozen=True)
 class Prompt:
-    """A text and what is asked of it: the logit of `token` minus that of `against`, None for the mean of all.
+    """A text and its question: the logit of `token` minus that of `against`, None for the mean of all.
 
     Without a token it is what the model says first. `other` is the corrupt text that it is patched with.
     """
@@ -98,7 +98,7 @@ def over(
     progress: Progress,
     **options: Any,
 ) -> list[Any]:
-    """`function(lm, text, target)` of each. `target` is one for all, or a list with one for each.
+    """Call `function(lm, text, target)` for each text. `target` is one for all, or a list with one for each.
 
     `progress` is that of all of them. ValueError for lists of different lengths, and what the function
     raises, with the number of the text.
@@ -125,7 +125,7 @@ def over(
 
 
 def averaged(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    """The mean of these columns over tables of the same rows; `_se` is its standard error, n how many.
+    """The mean of these columns over tables of the same rows; `_se` is its standard error, n their number.
 
     The standard error is the standard deviation (n - 1) divided by the root of n: NaN for a single one.
     """

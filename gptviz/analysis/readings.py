@@ -1,4 +1,4 @@
-"""Readings: numbers that are linear in the residual stream, and what of them each part of the stream gives.
+"""Readings: numbers that are linear in the residual stream, and each part's contribution to them.
 
 A logit minus the mean of all is one, with the final LayerNorm's mean and scale frozen at their position. So
 is what a head reads by its values, with norm1's frozen and the attention weights as they are; and, to first
@@ -76,7 +76,7 @@ def word_reading(
 def head_slope(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> torch.Tensor:
-    """The derivative of what one head at one position writes into a reading by each scaled score, (n,).
+    """The derivative of one head's contribution to a reading at one position, by each scaled score, (n,).
 
     It writes total = sum of w * value: w (n,), its attention, and value (n,), what the reading makes of each
     key's value. So d total / d score = w (value - total).
@@ -115,7 +115,7 @@ def read_by(
 
 @of_model
 def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], torch.Tensor]:
-    """The P terms of a reading, and what each gives at each position, (P, n); they sum to the reading.
+    """The P terms of a reading, and their contributions at each position, (P, n); they sum to the reading.
 
     First the embedding, then of each block its heads and its feed-forward; the last two are biases and rest.
     """

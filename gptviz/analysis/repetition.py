@@ -1,4 +1,4 @@
-"""Loops and dull text: what of a text stood in it before, and the heads that look where it went on then.
+"""Repetition: which parts of a text occurred before, and which heads look at what followed them.
 
 Holtzman et al., The Curious Case of Neural Text Degeneration, 2020 (greedy text repeats itself); Olsson et
 al., In-context Learning and Induction Heads, 2022 (the heads that look at what followed last time).
@@ -35,7 +35,7 @@ SETS = 5  # of other heads
 
 
 def repeated(ids: Sequence[int], n: int) -> NDArray[np.bool_]:
-    """(T,): whether the n tokens that end at a position stood together in the text before.
+    """(T,): whether the n tokens that end at a position occurred together earlier in the text.
 
     They may overlap with where they stood. ValueError for n below 1.
     """
@@ -87,7 +87,7 @@ class Loop:
 
 
 def loop(ids: Sequence[int]) -> Loop | None:
-    """The loop that a text ends in, the one of the shortest piece, or None.
+    """The loop that a text ends in, with the shortest repeated piece, or None.
 
     A word said twice is no loop: the piece stands there three times running at least, or twice where it has
     `LONG` tokens or more, and at least `LEAST` tokens are copies (so that one alone stands there five times).
@@ -142,7 +142,7 @@ def silent(lm: LanguageModel) -> set[Head]:
 def other_heads(
     lm: LanguageModel, heads: Sequence[Head], also: Iterable[Head] = ()
 ) -> list[list[Head]]:
-    """Return five sets of as many (block, head) as `heads`, drawn at random from all others: a comparison.
+    """Draw five random sets of other heads, each as large as `heads`, for comparison.
 
     The same ones every time; none of `also`, nor a silent one. Empty where too few others are left.
     """

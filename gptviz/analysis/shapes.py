@@ -1,4 +1,4 @@
-"""The shapes that a function's variables really have: taken down while it runs, never typed by hand."""
+"""The real shapes of a function's variables, recorded while it runs."""
 
 import copy
 import inspect
@@ -22,7 +22,7 @@ Shapes = dict[str, tuple[Shape, ...]]  # variable -> the shapes it had, in order
 def record_shapes(
     functions: Iterable[Callable[..., Any]], run: Callable[[], object]
 ) -> dict[str, Shapes]:
-    """Run `run`, and take down the tensors and arrays among the variables of these functions.
+    """Run `run`, and record the tensors and arrays among the variables of these functions.
 
     `__qualname__` -> variable -> its shapes in the order it had them, of the first call of each function. A
     function that `run` never comes by has no entry. Only this thread is watched; what `run` raises is

@@ -1,4 +1,4 @@
-"""A sum of many parts as a person reads it: what its parts are called, and which stand alone."""
+"""A sum of many parts, made ready to read: the names of its parts, and which of them are shown alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The residual stream, write by write: what each attention and each feed-forward adds to a token's numbers.
+"""The residual stream: what each attention and each feed-forward layer adds to a token's numbers.
 
 The residual stream is the (T, D) tensor that runs through all blocks. Each block adds to it twice, through
 the book's shortcut connections: the output of its attention, and the output of its feed-forward. Here such an
@@ -61,7 +61,7 @@ BLOCK_LINES = (
 
 @dataclass(frozen=True)
 class Stream:
-    """The effect of every write on the residual stream of every token.
+    """The effect of every contribution on the residual stream of every token.
 
     The share of a write is its dot product with the stream at the end, divided by the squared size of that:
     how much of the stream at the end it makes up, in that stream's own direction.
@@ -77,18 +77,18 @@ class Stream:
 
     @property
     def ratios(self) -> Floats:
-        """Each write's size divided by that of the stream before it, (S, T); infinite if that is 0."""
+        """Each contribution's norm divided by that of the stream before it, (S, T); infinite if that is 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = self.writes / self.sizes[:-1]
         return np.where(self.writes == 0, 0.0, relative)
 
     @property
     def is_broken(self) -> bool:
-        """Whether the writes do not sum to the stream, because an edit put something else into it."""
+        """Whether the contributions do not sum to the stream, because an edit put something else into it."""
         return self.difference > self.rounding
 
     def most_changed(self, position: int) -> int:
-        """The block whose two writes turn the stream of the token at `position` the most."""
+        """The block whose two contributions turn the stream of the token at `position` the most."""
         # (S,) -> (n_layers, 2) -> (n_layers,)
         turns = self.turns[:, position].reshape(-1, 2).sum(axis=1)
         return int(turns.argmax())
@@ -96,7 +96,7 @@ class Stream:
 
 @reads(*SITES)
 def stream(lm: LanguageModel, t: Trace) -> Stream:
-    """Measure every write of every block at every token.
+    """Measure every contribution of every block at every token.
 
     In a trace with edits, the writes may not sum to the stream: see `Stream.is_broken`.
     """
@@ -183,12 +183,12 @@ def apart(trace: Trace, unchanged: Trace) -> Apart:
 
 
 def step_names(layers: int) -> list[str]:
-    """The names of the S + 1 rows of `Stream.shares`: the embedding, then every write."""
+    """The names of the S + 1 rows of `Stream.shares`: the embedding, then every contribution."""
     return ["embedding", *(f"block {b} · {part}" for b in range(layers) for part in PARTS)]
 
 
 def does(cosine: float) -> str:
-    """A word or two for what a write does to the stream, by its cosine with the stream before it.
+    """A word or two for what a contribution does to the stream, by its cosine with the stream before it.
 
     "adds" if it is within 45 degrees of the stream's direction, "erases" if it is within 45 degrees of the
     opposite one, "turns" if it is nearly at right angles, and "turns, adds" or "turns, erases" in between.
@@ -218,7 +218,7 @@ def _columns(stream: Stream) -> dict[str, Floats]:
 
 
 def ladder_table(found: Stream, position: int) -> pd.DataFrame:
-    """A table of all writes at one token, with a row for the embedding and then one for each write.
+    """A table of all contributions at one token, with a row for the embedding and then one for each.
 
     Columns: step, stream (the size of the stream before the write), write (its size), ratio (write / stream),
     cosine, along (write * cosine: its length in the stream's direction, negative if against it), does, turn
@@ -232,7 +232,7 @@ def ladder_table(found: Stream, position: int) -> pd.DataFrame:
 
 
 def all_tokens_table(found: Stream, tokens: Sequence[str]) -> pd.DataFrame:
-    """A table of all writes at all tokens, with a row for each write and token, the embedding first.
+    """A table of all contributions at all tokens, one row per contribution and token, the embedding first.
 
     Columns: step, position, token, write, ratio, cosine, turn, after.
     """

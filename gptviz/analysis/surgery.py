@@ -1,4 +1,4 @@
-"""Surgery on the cache: change what the model remembers of a token, and see what it writes next.
+"""Surgery on the cache: change a token's cached keys and values, and see what the model predicts next.
 
 When a token is written, the model passes the last token alone through its blocks; of the tokens before it, it
 knows keys and values only. These come from a real pass here, one token's are changed, and the last token is
@@ -81,7 +81,7 @@ class Surgery:
 
     @property
     def agrees(self) -> bool:
-        """Whether that is no more than rounding: float32's, or that of bfloat16's three digits."""
+        """Whether the disagreement is only rounding, of float32 or of bfloat16's three digits."""
         rounded = torch.equal(self.cached, self.cached.bfloat16().float())
         return self.disagreement <= (0.05 if rounded else 1e-4) * max(
             1.0, float(self.uncached.abs().max())

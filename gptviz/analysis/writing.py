@@ -1,4 +1,4 @@
-"""Writing on, token by token: how each token is drawn, and what the model gives it by itself.
+"""Text generation, token by token: how each token is drawn, and the probability that the model gives it.
 
 V is the size of the vocabulary.
 """
@@ -37,7 +37,7 @@ class WrittenStep:
 
     @property
     def ln(self) -> float:
-        """The logarithm of what the model itself gives it."""
+        """The logarithm of the probability that the model itself gives it."""
         if self.model_probability > 0:
             return math.log(self.model_probability)
         return -math.inf

@@ -1,1 +1,1 @@
-"""What a pass of a model is, and what is asked of it: sites, runs, edits, captures, and writing on."""
+"""Forward passes of a model: sites, runs, edits, captures, and text generation."""

@@ -1,4 +1,4 @@
-"""How a model's tokens are called: each of its ids as the screen shows it, and whether a text can hold it."""
+"""Names of a model's tokens: each id as the screen shows it, and whether a text can contain it."""
 
 from gptviz.engine.loaded import Loaded
 from gptviz.tokenizer import has_token, named_bytes, show_token, token_bytes

@@ -1,4 +1,4 @@
-"""What long work calls as it goes on."""
+"""The callback with which long work reports its progress."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What `t.show` takes, picture by picture, so that an editor completes the names and says what follows them.
+"""The pictures of `t.show` and their arguments, so that an editor can complete them.
 
 The pictures stand in a higher room (`gptviz.ui.notebook.pictures`): tests/ui/notebook/test_pictures.py holds
 these signatures to theirs.

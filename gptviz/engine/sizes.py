@@ -1,4 +1,4 @@
-"""How many bytes something holds: what every cache that is bounded by bytes counts with."""
+"""The number of bytes that objects hold, for every cache with a limit in bytes."""
 
 import sys
 from collections.abc import Mapping

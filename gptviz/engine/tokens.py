@@ -1,4 +1,4 @@
-"""Token: one of a text, as a reader sees it and as it is."""
+"""Token: a token of a text, with its bytes and the text that a reader sees."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

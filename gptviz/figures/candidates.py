@@ -86,24 +86,42 @@ def _others(candidates: Candidates) -> str:
     return "1 other"
 
 
+def _rest_words(candidates: Candidates, p: str) -> str:
+    """Say how many tokens the rest are, how many of them are kept, and their probability."""
+    if candidates.rest == 1:
+        kept_words = "not cut"
+        if not candidates.rest_kept:
+            kept_words = "which is cut"
+        return f"The one other token of the vocabulary, {kept_words}, has {p}."
+    kept_words = "none of them cut"
+    if candidates.rest_kept < candidates.rest:
+        kept_words = f"{candidates.rest_kept:,} of them kept"
+    return f"The other {candidates.rest:,} tokens of the vocabulary, {kept_words}, share {p}."
+
+
 def _rest(candidates: Candidates, sampling: Sampling, unchanged: Candidates | None) -> Row:
     mark = "✓"
-    kept_words = "none of them cut"
     p = probability_text(candidates.rest_probability)
     if candidates.rest_kept < candidates.rest:
         mark = "✕"
         if candidates.rest_kept:
             mark = f"{candidates.rest_kept:,} ✓"
-        kept_words = f"{candidates.rest_kept:,} of them kept"
-    sentence = f"The other {candidates.rest:,} tokens of the vocabulary, {kept_words}, share {p}."
+    sentence = _rest_words(candidates, p)
+    have = "they share"
+    these = "these tokens share"
+    if candidates.rest == 1:
+        have = "it has"
+        these = "this token has"
     ghost = None
     if unchanged is not None:
         ghost = rest_of(
             unchanged.chosen.probabilities, torch.tensor(candidates.table["id"].tolist())
         )
-        sentence += f" Unchanged, these tokens share {probability_text(ghost)}."
+        sentence += f" Unchanged, {these} {probability_text(ghost)}."
     if not sampling.changes_nothing:
-        sentence += f" Without these settings they share {probability_text(candidates.rest_model_probability)}."
+        sentence += (
+            f" Without these settings {have} {probability_text(candidates.rest_model_probability)}."
+        )
     texts = {"rank_text": "", "logit_text": "", "scaled_text": "", "filter_text": mark, "p_text": p}
     if ghost is None:
         texts["ghost_text"] = ""

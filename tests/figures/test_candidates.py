@@ -86,6 +86,18 @@ def test_rows_and_rest_and_tokens():
     assert column_heads(Sampling(0.5))["scaled"] == "÷ 0.5"
 
 
+def test_one_other_token_is_no_crowd():
+    few = torch.tensor([float(number) for number in range(13)])
+    _, _, rest = rows_of(Sampling(0.5), few)
+    own, set_so = ((few.double() / t).softmax(0)[0].item() for t in (1, 0.5))
+    assert rest["sentence"] == (
+        f"The one other token of the vocabulary, not cut, has {probability_text(set_so)}. "
+        f"Without these settings it has {probability_text(own)}."
+    )
+    _, _, cut = rows_of(Sampling(1.0, 12), few)
+    assert cut["sentence"].startswith("The one other token of the vocabulary, which is cut, has 0.")
+
+
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.7, 40), Sampling(0)])
 def test_a_ghost_is_what_the_unchanged_model_gives_under_the_same_settings(sampling):
     """What that is, written out: tests/pages/test_next_token.py."""

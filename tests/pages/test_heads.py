@@ -218,7 +218,7 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
     rows = trial_rows(at)
     assert [row[2] for row in rows.values()] == [f"+{v:.3f} ± 0.010" for v in trial.own["extra"]]
     unlike = trial.others("sample")[1:]  # the first has the label
-    assert rows["with its mean in its place"][3] == f"{unlike['extra'].mean():#.3g}"
+    assert rows["replaced by its mean"][3] == f"{unlike['extra'].mean():#.3g}"
     words = {word for row in general["data"][0]["text"] for word in row}
     assert words == {"induction<br>✓", "<s>previous</s>", "resting<br>○", "mixed"}
     at.session_state["in_code_trial"] = True
@@ -252,8 +252,8 @@ def test_a_newcomer_waits_for_nothing_that_ships(run_page, monkeypatch):
     at = run_page("heads", text=TEXT, block=0, head=1)
     assert "**not decided**" in verdict(at)
     extra = {name: row[2] for name, row in trial_rows(at).items()}
-    assert extra["with zero in its place"] == "−1.33 ± 0.31"
-    assert extra["with its mean in its place"] == "+2.06 ± 0.25"
+    assert extra["replaced by zero"] == "−1.33 ± 0.31"
+    assert extra["replaced by its mean"] == "+2.06 ± 0.25"
     labels = given(run_page("attention", text=TEXT, block=0, head=1), "heads")["roles"]
     assert "\u0336" not in labels[0][1]["label"]
 

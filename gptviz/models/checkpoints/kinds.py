@@ -244,7 +244,7 @@ model.save_pretrained("body")
 PICKLED_CODE = Kind(
     "a pickle that would run code",
     "the name of a class or function in it, as of a whole model; settings beside weights are read as data",
-    "It holds a whole model or another object, and only data is read here. Save its weights alone.",
+    "It contains a whole model or another object, and only data is read here. Save just the weights.",
     SAVE_WEIGHTS,
 )
 
@@ -259,7 +259,7 @@ KINDS = (
     Kind(
         "a nanoGPT checkpoint",
         "`model` beside `model_args`",
-        "It loads, with a `meta.pkl` beside it as its characters.",
+        "It loads. If there is a `meta.pkl` beside it, that gives its characters.",
         loads=True,
     ),
     Kind(
@@ -271,8 +271,8 @@ KINDS = (
     Kind(
         "a bare state dict of nanoGPT, minGPT or build-nanogpt",
         "GPT-2's names, with `c_attn.weight` of three times as many rows as columns",
-        "It loads with `n_heads=`, or with a config.json beside it. Hugging Face's weights are turned, these "
-        "are not.",
+        "It loads with `n_heads=`, or with a config.json beside it. Hugging Face transposes its weights; these "
+        "are not transposed.",
         loads=True,
     ),
     Kind(
@@ -285,7 +285,7 @@ KINDS = (
         "a model inside of a wrapper",
         "a word before all names (`module.`, `_orig_mod.`, `model.`, ...), or a dict around them "
         "(`state_dict`, `model`, `model_state_dict`, ...)",
-        "It loads: what stands around a model comes off. In memory, too.",
+        "It loads: gptviz takes the wrapper off, also from a model in memory.",
         loads=True,
     ),
     Kind(
@@ -361,7 +361,7 @@ KINDS = (
     Kind(
         "a model of another architecture than GPT-2's",
         "a `model_type` in config.json, or names, of Llama, BERT, GPT-NeoX, T5, ...",
-        'Its layers are others than those that are drawn here. gptviz.load("gpt2") is one that can be shown.',
+        'It has other layers than those that gptviz draws. Try gptviz.load("gpt2").',
         looks_so=_is_other_architecture,
         named_so=lambda shapes: any(re.search(p, name) for p in OTHER.values() for name in shapes),
     ),
@@ -404,7 +404,7 @@ KINDS = (
     Kind(
         "a GGUF file, as llama.cpp reads them",
         "the ending `.gguf`, or its first bytes",
-        "A GPT-2 in it is converted by transformers with the package gguf; other models cannot be shown.",
+        "If it contains a GPT-2, transformers can convert it with the package gguf; gptviz cannot show other models.",
         FROM_GGUF,
         looks_so=lambda seen: (
             seen.ends(".gguf", ".ggml") or seen.first.startswith((b"GGUF", b"lmgg", b"tjgg"))

@@ -187,7 +187,7 @@ def nearest(q: Asked, token: str) -> Answer:
 def at_temperature(q: Asked, temperature: float) -> Answer:
     """The probability, in percent, of the most probable token at this temperature."""
     if temperature <= 0:
-        raise CannotAsk("a temperature is above 0")
+        raise CannotAsk("the temperature must be above 0")
     plain = q.chances
     p = (q.t.logits(q.position).double() / float(temperature)).softmax(-1)
     best = int(plain.argmax())
@@ -235,18 +235,18 @@ def same_id(q: Asked, one: str, other: str) -> Answer:
 
 @_key("choice", "tok_emb", "embed")
 def row_again(q: Asked) -> Answer:
-    """Ask what the selected token shares with an earlier copy of it: its row, and what goes into block 0."""
+    """Ask what the selected token shares with an earlier copy of it: its vector, and what enters block 0."""
     position = q.position
     copy = q.ids.index(q.ids[q.position])
     if copy == position:
-        raise CannotAsk("the selected token does not stand in the text before")
+        raise CannotAsk("the selected token does not appear earlier in the text")
     same = [
         bool(torch.equal(q.t[site][copy], q.t[site][position])) for site in ("tok_emb", "embed")
     ]
     options = (
-        "The looked-up row is the same, and so is what goes into the first block",
-        "The looked-up row is the same, what goes into the first block is not",
-        "Already the looked-up row is different",
+        "They look up the same token vector, and the same sum enters the first block",
+        "They look up the same token vector, but different sums enter the first block",
+        "They look up different token vectors",
     )
     cosine = torch.cosine_similarity(
         q.t["embed"][copy].double(), q.t["embed"][position].double(), dim=0
@@ -366,7 +366,7 @@ def written_or_read(q: Asked, tokens: int) -> Answer:
     """Ask whether the model's next tokens after a text it wrote are those after the same text, read."""
     *wrote, then = q.lm.generate(q.read, tokens + 1, 0.0)
     if len(q.read) + len(wrote) > q.lm.config.context_length:
-        raise CannotAsk(f"this text leaves no room for {tokens} tokens more")
+        raise CannotAsk(f"this text leaves no room for {tokens} more tokens")
     new = [step.id for step in wrote]
     fresh = q.lm.trace(q.read + new, keep=()).logits(-1)
     largest = float((fresh - then.logits).abs().max())
@@ -505,7 +505,7 @@ def needed_most(q: Asked) -> Answer:
     order = sorted(lost, key=lambda place: -lost[place])
     most = lost[order[0]]
     if most < 0.01:
-        raise CannotAsk("no single head is missed here")
+        raise CannotAsk("the prediction needs no single head")
 
     def points(head: Head) -> str:
         return f"{fixed(100 * lost.get(head, 0.0), 0)} points of 100"
@@ -517,7 +517,7 @@ def needed_most(q: Asked) -> Answer:
 def _patched(q: Asked, other: str, site: str) -> pd.DataFrame:
     """What each patch brings back of the other text's answer, as on the page "Patching" at first."""
     if len(q.t) > 64:
-        raise CannotAsk("this takes a text of 64 tokens at most")
+        raise CannotAsk("the text may have at most 64 tokens")
     try:
         return patching(q.lm.plain, q.lm.encode(other), q.ids, sites=site, position=q.position)
     except ValueError as error:
@@ -553,7 +553,7 @@ def hands_over(q: Asked, other: str) -> Answer:
 def _losses(t: Trace) -> torch.Tensor:
     """The loss of each token but the first, in nats: (T - 1,)."""
     if len(t) < 3:
-        raise CannotAsk("this takes a text of three tokens or more")
+        raise CannotAsk("the text must have at least three tokens")
     logits = torch.stack([t.logits(position) for position in range(len(t) - 1)])  # (T - 1, V)
     return loss_steps(logits, torch.tensor([token.id for token in t.tokens[1:]])).loss
 
@@ -575,7 +575,7 @@ def dearest(q: Asked) -> Answer:
 def loss_of(q: Asked, probability: float) -> Answer:
     """Ask what a token costs, in nats, that had this probability, in percent."""
     if not 0 < probability <= 100:
-        raise CannotAsk("a probability is above 0 % and at most 100 %")
+        raise CannotAsk("the probability must be above 0 % and at most 100 %")
     loss = -math.log(probability / 100)
     return q.number(loss, fixed(loss, 2), 0.15)
 
@@ -913,9 +913,12 @@ def smallest_circuit(q: Asked) -> Answer:
         return answer
     is_kept, *chance_kept = (abs(with_all - share) <= enough for share in (value, *by_chance))
     verdict = "kept" if is_kept else "not kept"
-    sentence = f"{len(heads)} heads with {percent(value)}: {verdict}"
+    number_of_heads = f"{len(heads)} heads"
+    if len(heads) == 1:
+        number_of_heads = "1 head"
+    sentence = f"{number_of_heads} with {percent(value)}: {verdict}"
     sentence += (
-        f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {sum(chance_kept)} keep it"
+        f". Of {RANDOM_CIRCUITS} random choices of {number_of_heads}, {sum(chance_kept)} keep it"
     )
     return replace(
         answer, right=is_kept, said=sentence, score=-float(len(heads)) if is_kept else None

@@ -139,7 +139,7 @@ function draw() {
   Object.assign(document.body.style, { background: paper, color: ink });
   gv.render(root,
     h('header', null, h('h1', null, 'A real GPT in one file'),
-      h('p', null, `${NAME}: ${many(n_layers, 'block')}, ${many(n_heads, 'head')} per block, vectors of ${many(emb_dim, 'number')}, ${size} parameters. `,
+      h('p', null, `${NAME}: ${many(n_layers, 'block')}, ${many(n_heads, 'head')} per block, vectors of ${many(emb_dim, 'number')}, ${size} numbers (parameters). `,
         'Type any text. Your browser runs the whole model and sends nothing anywhere. ',
         state.step === null && steps.length > 0 && button(given.guide.title, () => turn(0)))),
     guideBar(),

@@ -601,7 +601,7 @@ def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
     s.when_dark(lambda mode: {"data": {"picture": as_data(small_heads(small, mode)[0])}})
     if unchanged is not None:
         s.parts[-1]["note"] = (
-            "Hatched: a head that is changed. Tinted: one whose pattern moved, the stronger the more."
+            "Hatched: a changed head. Tinted: the pattern moved; the stronger the tint, the more."
         )
 
 

@@ -84,7 +84,7 @@ def test_a_circuit_keeps_neither_less_nor_more_and_the_fewest_heads_rank_first(m
     heads = range(model.config.n_heads)
     silent = [[h for h in heads if (b, h) != (0, 1)] for b in range(model.config.n_layers)]
     p = left(model, *(Edit("z", b, "mean", some) for b, some in enumerate(silent)))
-    assert f"1 heads with {percent(p)}" in one.said
+    assert f"1 head with {percent(p)}" in one.said
     assert (one.score is None) == (not one.right)
 
 
@@ -216,7 +216,7 @@ def test_of_tokens_rows_and_windows(model):
     assert again.facts["cosine"] == f"{float(torch.cosine_similarity(*sums, dim=0)):.2f}".replace(
         "-", "−"
     )
-    with pytest.raises(CannotAsk, match="stand in the text before"):
+    with pytest.raises(CannotAsk, match="appear earlier in the text"):
         asked(model, "row_again", position=0)
 
 

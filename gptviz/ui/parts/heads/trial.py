@@ -37,8 +37,8 @@ REASONS = {
     "anywhere": "not shown to matter where it looks",
 }
 CHANGES = {
-    "zero": "with zero in its place",
-    "sample": "with its mean in its place",
+    "zero": "replaced by zero",
+    "sample": "replaced by its mean",
     "even": "looking at all tokens alike",
     "label": "looking only where its label says",
 }
@@ -97,7 +97,7 @@ def verdict(trial: Trial) -> str:
     if trial.verdict == "not decided":
         return f"{start} **not decided**, because zero and the mean lead to different verdicts."
     if zero != sample:
-        return f"{start} **{zero}** with zero in its place, **{sample}** with its mean."
+        return f"{start} **{zero}** when we replace it by zero, **{sample}** when we replace it by its mean."
     verdicts = {
         "holds": "the label **holds**",
         "withdrawn": f"the label is **withdrawn**. The head is {zero}",
