@@ -65,7 +65,8 @@ apart = f"{words.counted(distance, 'token')} apart"
 head_size = lesson.even_part(config.emb_dim // config.n_heads)
 speeds = lesson.frequencies(head_size).tolist()
 pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(speeds)))})
-title = f"RoPE: a query at position {at}, a key at {at - distance}"
+# it is saved wherever they have come to
+title = f"RoPE: a query and a key, {apart}, turned by their positions"
 dials(
     {pair: speeds[pair] for pair in pairs},
     distance,
@@ -73,7 +74,7 @@ dials(
     count - 1,
     AT.set,
     moves=AT.value == AT.default,  # who chose a place wants to see it
-    saved=scene.saved("position_dials", title, f"at{at}"),
+    saved=scene.saved("position_dials", title, f"apart{distance}"),
 )
 turned = lesson.rotations(count, head_size)
 drawn = words.counted(len(pairs), "pair")

@@ -28,7 +28,7 @@ def pair_said(pair: int, speed: float, distance: int) -> dict[str, Any]:
         "speed": speed,
         "name": f"pair {pair}",
         "round": f"once round: {tokens} tokens",
-        "between": f"angle between: {significant(between)}",
+        "between": f"between: {significant(between)} rad",
         "alt": f"pair {pair}: the query is turned by {significant(between)} radians more than the key",
     }
 

@@ -30,9 +30,9 @@ function drawing({ mode, distance }, { speed }) {
 
 const walks = ({ distance, last }) => last > distance;
 
-// Where the two are, on the screen; between two positions the hands are between their angles.
+// Where the two are, on the screen; between two positions the hands are between their angles. At the last they rest.
 function paint({ data, root, state }) {
-  const at = Math.floor(state.place), from = state.place - data.distance;
+  const at = Math.floor(state.place), from = Math.min(state.place, data.last) - data.distance;
   root.querySelectorAll('.turning').forEach((node, i) => node.setAttribute('transform', `rotate(${-degrees(from * data.pairs[i].speed)})`));
   root.querySelector('.dials').dataset.at = at;
   root.querySelector('.query b').textContent = at;
@@ -86,7 +86,7 @@ export default gv.component((view) => {
   const { data, root, state } = view, given = `${data.at} ${data.distance} ${data.last}`;
   state.view = view;
   if (state.given !== given) {       // another pair of places: the hands go there, and on if they went before
-    Object.assign(state, { given, place: data.at, playing: state.playing ?? false });
+    Object.assign(state, { given, place: data.at, playing: Boolean(state.playing) && walks(data) });
   }
   return [
     gv.h('div', { class: 'dials', data: { testid: 'dials', playing: state.playing ? '' : undefined }, onclick: () => stop(view) },
