@@ -160,7 +160,7 @@ def on_one_scale(more: dict[str, float]) -> dict[str, float]:
             "baselines_scale",
             Both(np.array([*scale.values()])),
             [*scale],
-            "bits per byte of the held-out text (fewer is better)",
+            "bits per byte (fewer is better)",
             "Bits per byte of the same held-out text: " + ", ".join(scale),
             at=chosen,
             lying=True,

@@ -70,9 +70,12 @@ def gelu_dots(
     if unchanged is not None:
         changed = float(before[unit]), float(after[unit])
         traces += [_moved_dot(unit, unchanged, changed, number, mode) for number in (1, 2)]
-    low = float(min(x[0], -FREE / (1 - FREE) * x[-1]))
-    wide = _padded(low, float(x[-1]))
-    top = float(after.max(initial=0.0))
+    there = [*before.tolist(), *([unchanged[0]] if unchanged is not None else [])]
+    last = max(1.0, *there)
+    low = min(-NEAR, -FREE / (1 - FREE) * last, *there)
+    wide = _padded(low, last)
+    # with 0 below the inset, where all that fires is small
+    top = max(0.8, float(after.max(initial=0.0)))
     high = _padded(min(-0.4, -top / 20), top)
     # of the paper: where 0 is, and the inset ends a little left of it
     zero = -wide[0] / (wide[1] - wide[0])

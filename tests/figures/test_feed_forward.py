@@ -26,11 +26,13 @@ def test_the_chosen_unit_has_a_ghost_where_it_was():
 
 def test_the_inset_lies_over_no_dot():
     """Where most units fire, and strongly, the picture goes on to the left, so that there is room for it."""
-    for low, high in ((-4.0, 9.0), (-1.0, 40.0), (-60.0, 1.0)):
+    for low, high in ((-4.0, 9.0), (-1.0, 40.0), (-60.0, 1.0), (-60.0, 0.01)):
         before = np.array([low, high])
         curve = np.array([low, high]), np.maximum(before, 0)
         layout = gelu_dots(before, np.maximum(before, 0), WRITES[:2], 1, curve, "light").layout
         first, last = layout.xaxis.range
         zero = -first / (last - first)
         start, end = layout.xaxis2.domain
+        floor, ceiling = layout.yaxis.range
+        assert -floor / (ceiling - floor) < layout.yaxis2.domain[0]  # 0 is below it
         assert first <= low and end - start > 0.25 and end < zero
