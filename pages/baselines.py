@@ -56,23 +56,20 @@ names = [words.show_token(character.encode()) for character in counts.characters
 often = sorted(
     np.argsort(-np.bincount(counts.tokenizer.encode(text)), kind="stable")[:SHOWN].tolist()
 )
-above = st.empty()
 
+# ---- how far counting gets, and a GPT: bits per byte of the same unseen text ----
 
-def lead(more: str = "") -> None:
-    """The page's first sentence, again where there is more to say."""
-    with above:
-        words.prose(
-            "A bigram only counts which character follows which; a GPT has to beat it. We count in a "
-            f"chapter of *Alice*, {len(text):,} characters. On unseen books the bigram needs "
-            f"**{words.fixed(bits.bigram, 2)} bits** per byte; blind guessing needs "
-            f"{words.fixed(bits.blind, 2)}{more}."
-        )
-
-
-lead()
+words.prose(
+    "A GPT must beat counting: how few bits does each need for a byte of unseen books? Counting needs no "
+    "network at all, so it shows what a network is worth. We count in a chapter of *Alice* "
+    f"({len(text):,} characters): how often each character comes, which one follows which (bigram), and "
+    "which one follows which two (trigram)."
+)
+place = st.container()
 
 # ---- the two tables ----
+
+st.subheader("Can a network learn what we counted?", anchor=False)
 
 
 @st.fragment
@@ -88,7 +85,7 @@ def both_tables() -> None:
         trained = f"after {words.counted(step, 'step')}"
     with sentence:
         words.prose(
-            f"Left: the counts. After `h`, {words.as_code(names[best])} comes "
+            f"Left: the counts of pairs. After `h`, {words.as_code(names[best])} comes "
             f"{words.percent(float(counts.probabilities[h, best]))} of the time. Right: a network of "
             f"one matrix, {trained}. Its loss is {loss} nats per character; blind guessing has "
             f"{words.significant(math.log(len(names)), 4)}. Move the slider: the network approaches the "
@@ -115,9 +112,70 @@ def both_tables() -> None:
 
 both_tables()
 
+# ---- the GPT on the same text ----
+
+cost = None
+read = compared.reading(frame.lm)
+with place:
+    if read is None:
+        st.markdown(
+            f"{name} is missing: it lacks a token of the held-out text, or predicts none of it."
+        )
+    elif sheet.is_wanted(MEASURE, frame.lm, len(read.windows[0]), len(read.windows)):
+        says = "the model reads the held-out text: {} of {} windows".format
+        stop = partial(MEASURE.set, "off")
+        cost = sheet.worked(
+            Run(frame.key, (0,)),
+            compared.bits_per_byte,
+            read,
+            says=says,
+            key="base_stop",
+            stop=stop,
+        )
+    else:
+        sheet.button(
+            f"Measure {name} ({len(read.windows):,} passes)",
+            "base_measure_start",
+            MEASURE.set,
+            "on",
+        )
+
+
+def on_one_scale(more: dict[str, float]) -> dict[str, float]:
+    """Draw the bars, shorter is better; `more` are those of models that have been trained by now."""
+    scale = {
+        f"blind guess among {bits.characters}": bits.blind,
+        "single characters": bits.unigram,
+        "bigram": bits.bigram,
+        "trigram": bits.trigram,
+    }
+    scale |= more
+    chosen = None
+    if cost is not None:
+        scale[frame.lm.name] = cost
+        chosen = len(scale) - 1
+    with place:
+        sheet.bars(
+            frame,
+            "baselines_scale",
+            Both(np.array([*scale.values()])),
+            [*scale],
+            "bits per byte (fewer is better)",
+            "Bits per byte of the same held-out text: " + ", ".join(scale),
+            at=chosen,
+            lying=True,
+            text=Both([words.fixed(value, 2) for value in scale.values()]),
+            height=70 + 44 * len(scale),
+        )
+    return scale
+
+
+if not sheet.is_near("mlp"):
+    on_one_scale({})
+
 # ---- the MLP ----
 
-st.subheader("Further back: a small MLP", anchor=False)
+st.subheader("Does it help to look further back?", anchor=False)
 sheet.end_unless_near("mlp")  # its training takes seconds
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     context = CONTEXT.choose("Characters it sees", {n: str(n) for n in CONTEXTS})
@@ -168,54 +226,19 @@ sheet.curves(
 )
 st.caption("The horizontal line: the bigram on the held-out text.")
 
-# ---- on one scale: bits per byte of the same held-out text ----
+scale = on_one_scale({f"MLP, {context} back": held_out})
+words.prose("Its bar now stands in the first picture of this page.")
 
+# ---- why these numbers can be compared ----
 
-st.subheader("On one scale", anchor=False)
-place = st.container()
-cost = None
-read = compared.reading(frame.lm)
-if read is None:
-    st.markdown(
-        f"{name} is missing: it lacks a token of the held-out text, or predicts none of it."
-    )
-elif sheet.is_wanted(MEASURE, frame.lm, len(read.windows[0]), len(read.windows)):
-    says = "the model reads the held-out text: {} of {} windows".format
-    stop = partial(MEASURE.set, "off")
-    cost = sheet.worked(
-        Run(frame.key, (0,)), compared.bits_per_byte, read, says=says, key="base_stop", stop=stop
-    )
-    lead(f", the model {name} **{words.fixed(cost, 2)}**")
-else:
-    sheet.button(
-        f"Measure {name} ({len(read.windows):,} passes)", "base_measure_start", MEASURE.set, "on"
-    )
-scale = {
-    f"blind guess among {bits.characters}": bits.blind,
-    "single characters": bits.unigram,
-    "bigram": bits.bigram,
-    f"MLP, {context} back": held_out,
-} | ({} if cost is None else {frame.lm.name: cost})
-with place:
-    sheet.bars(
-        frame,
-        "baselines_scale",
-        Both(np.array([*scale.values()])),
-        [*scale],
-        "bits per byte of the held-out text",
-        "Bits per byte of the same held-out text: " + ", ".join(scale),
-        at=len(scale) - 1,
-        lying=True,
-        text=Both([words.fixed(value, 2) for value in scale.values()]),
-        height=70 + 44 * len(scale),
-    )
+st.subheader("How can characters and tokens be compared?", anchor=False)
 said = (
     "Losses per character and per token cannot be compared. So all models predict the same text, and "
     "we divide what it costs them by its bytes. The text: the beginnings of five books that neither "
     "these models nor the bundled GPT were trained on. The bigram is mixed with the frequencies of "
     f"single characters (k = {bits.strength:g}), since a pair that it never saw would cost infinitely "
-    "much. A trained GPT has read far more than this chapter, sees more of the text, and has more "
-    "parameters."
+    "much; the trigram is mixed with the bigram. A trained GPT has read far more than this chapter, sees "
+    "more of the text, and has more parameters."
 )
 if cost is not None and read is not None:
     tokens = sum(len(window) - 1 for window in read.windows)

@@ -39,7 +39,7 @@ DIFFERS = {TEXT: "the text", MODEL: "the model", EDITS: "the changes"}
 TWINS = {"mini": "mini-untrained", "gpt2": "gpt2-untrained"}
 TWINS |= {untrained: trained for trained, untrained in TWINS.items()}
 RANKED = 10  # of the heads that differ most, as buttons
-LARGEST = 380  # pixels of a matrix's side
+LARGEST = 440  # pixels of a matrix's side
 WINDOW = 256  # tokens of each that are drawn
 
 VS: sheet.Param[str | None] = sheet.Param("vs", str, None, sheet.if_there)  # None: see below
@@ -246,10 +246,179 @@ if scene.run == right.run:
         "(switch off a head, for example), or choose another right side above."
     )
 
-# ---- what each expects next, and which heads look elsewhere ----
+# ---- one head of each side: the one that differs most, unless another is chosen ----
 
 sentence = st.container()
-left_half, right_half = st.columns(2, gap="medium")
+pictures = st.container()
+with pictures:
+    halves = st.columns(2, gap="medium")
+difference_half, heads_half = st.columns(2, gap="medium")
+
+ours = lm.config
+other = their_lm.config
+one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (
+    other.n_layers,
+    other.n_heads,
+    other.emb_dim,
+)
+
+
+apart: NDArray[np.float64] | None = None
+with heads_half:
+    if not one_shape:
+        our_shape = f"{ours.n_layers} × {ours.n_heads} heads and {ours.emb_dim} numbers per token"
+        their_shape = (
+            f"{other.n_layers} × {other.n_heads} heads and {other.emb_dim} numbers per token"
+        )
+        st.markdown(
+            f"{words.escaped(lm.name)} has {our_shape}, {words.escaped(their_lm.name)} "
+            f"{their_shape}, so their heads do not correspond. Compare their predictions below, and "
+            "any head of one with any head of the other."
+        )
+    elif len(pairs) < 2:
+        st.markdown(
+            "The two sides share only one place, so there are no patterns yet. Add a word to the text."
+        )
+    elif not VS_ALL.value and sheet.is_asked_for(lm, len(scene.run), 2):
+        # every block once more, on both sides
+        sheet.button("Compare all heads", "compare_all", VS_ALL.set, True)
+    else:
+        apart = sheet.compared(scene.run, their_run, compare.heads_apart, pairs).numpy()
+differs = ""
+if apart is None:
+    most = (0, 0)
+    differs = "Choose a head of each side below."
+else:
+    most = divmod(int(apart.argmax()), ours.n_heads)
+head_at = sheet.opened_head(ours, lambda: most)
+if apart is not None:
+    columns = [f"head {h}" for h in range(ours.n_heads)]
+    blocks, heads_of = np.indices(apart.shape).reshape(2, -1)
+    ranking = pd.DataFrame({"block": blocks, "head": heads_of, "elsewhere": apart.ravel()})
+    ranking = ranking.sort_values("elsewhere", ascending=False, kind="stable", ignore_index=True)
+    with heads_half:
+        fig = share_grid(apart, columns, head_at, "elsewhere is", scene.mode, signed=False)
+        alt = f"How much of each head's attention goes elsewhere: {left_name} and {right_name}"
+        scene.chart(fig, key="compare_heads", alt=alt, on_cell=state.open_head)
+        first = ranking[ranking["elsewhere"] >= compare.ROUNDING][:RANKED]
+        if len(first):
+            st.caption("Click a head to inspect it. These differ most:")
+        with st.container(horizontal=True, gap="xsmall", key="compare_ranked"):
+            for row in first.itertuples():
+                place = int(row.block), int(row.head)
+                label = f"{row.block}·{row.head} {words.significant(row.elsewhere, 2)}"
+                sheet.button(
+                    label,
+                    f"compare_rank_{row.Index}",
+                    state.open_head,
+                    *place,
+                    primary=place == head_at,
+                )
+        if kind == MODEL:
+            st.caption(
+                f"Heads with the same number in {words.escaped(lm.name)} and "
+                f"{words.escaped(their_lm.name)} correspond only if one model was trained further "
+                "from the other."
+            )
+    same = int((apart < compare.ROUNDING).sum())
+    largest = float(apart.max())
+    if same < apart.size:
+        alike = int((apart > apart.max() - compare.ROUNDING).sum())
+        whose = "its" if alike == 1 else "their"
+        how = f": {words.percent(largest)} of {whose} attention goes to other tokens"
+        if any(scaled(side.run, *most) for side in sides):
+            how = (
+                f", by {words.significant(largest, 2)}: a change scales {whose} weights, so this is "
+                "what a row gained or lost"
+            )
+        who = f"{alike} heads differ"
+        if alike == 1:
+            most_block, most_head = most
+            who = f"Block {most_block}, head {most_head} differs"
+        differs = f"{who} most{how}."
+    if same:
+        if same == apart.size:
+            count = "All"
+        else:
+            count = f"{same} of {apart.size}"
+        differs += f" {count} heads look at the same places on both sides."
+with sentence:
+    words.prose(differs.strip(), "head", "block")
+# ---- one head of each ----
+
+with (
+    heads_half,
+    st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compare_head"),
+):
+    sheet.block_and_head_inputs(ours, *head_at)
+    our_block, our_head = head_at
+    their_head = min(our_block, other.n_layers - 1), min(our_head, other.n_heads - 1)
+    if kind == MODEL:
+        their_head = sheet.block_and_head_inputs(
+            other, *their_head, (VS_BLOCK, VS_HEAD), " on the right"
+        )
+heads = head_at, their_head
+patterns = [sheet.once(side.run, weights, *place) for side, place in zip(sides, heads, strict=True)]
+called = [f"Block {b}, head {h}" for b, h in heads]
+for number, (side, (b, h), pick) in enumerate(
+    zip(sides, heads, (scene.pick, pick_right), strict=True)
+):
+    seen = window(side.position, len(side.tokens), WINDOW)
+    word = ("left", "right")[number]
+    with halves[number]:
+        title = f"{called[number]}: {names[number]}"
+        st.markdown(f"**{called[number]}** · {words.escaped(names[number])}")
+        matrix.matrix(
+            f"compare_{word}",
+            [matrix.attention_panel()],
+            {"weights": patterns[number][seen, seen].numpy()},
+            side.labels[seen],
+            side.position,
+            None,
+            pick,
+            first=seen.start,
+            largest=LARGEST,
+            saved=side.saved("compare_attention", title, word, f"block{b}", f"head{h}"),
+        )
+left_head, right_head = called
+minus = f"{right_head} of {right_name} minus {left_head[:1].lower()}{left_head[1:]} of {left_name}"
+left_pattern, right_pattern = patterns
+mine = compare.grouped(left_pattern[None], pairs.left)[0]
+theirs = compare.grouped(right_pattern[None], pairs.right)[0]
+difference = (theirs - mine).float().numpy()
+seen = window(chosen, len(pairs), WINDOW)
+limit = float(np.abs(difference).max()) or 1.0
+with difference_half:
+    st.markdown("**Right minus left**, at the paired tokens")
+    panel = matrix.attention_panel(
+        "Right minus left", "{query} gives {key} {value} more on the right"
+    )
+    matrix.matrix(
+        "compare_difference",
+        [replace(panel, scale="signed", low=-limit, high=limit, digits="number")],
+        {"weights": difference[seen, seen]},
+        [scene.labels[i] for i in pairs.left[seen]],
+        chosen,
+        None,
+        lambda query, key: None if query is None else scene.select(pairs.left[query]),
+        first=seen.start,
+        positions=pairs.left[seen],
+        largest=LARGEST,
+        saved=scene.saved("compare_attention", minus, "difference"),
+    )
+
+paired = "Each pair is a place where both sides have read the same part of the text."
+if kind == TEXT:
+    paired = "We pair the tokens of the two texts from their ends."
+st.markdown(
+    f"{paired} The number of a head is the share of its attention that goes elsewhere on the other "
+    "side, averaged over all pairs but the first: 0 means the same pattern, 1 nothing in common."
+)
+
+# ---- what each expects next ----
+
+st.subheader("What does each side expect next?", anchor=False)
+sentence = st.container()
 nexts = sheet.compared(scene.run, their_run, compare.expected, left_at, right_at)
 shown = []
 for row in nexts.itertuples():
@@ -258,12 +427,11 @@ for row in nexts.itertuples():
     else:  # a token that the left vocabulary does not have
         shown.append(words.show_id(their_lm, int(row.right_id)))
 probabilities = nexts[["left", "right"]].to_numpy(float)  # (n, 2)
-with left_half:
-    scene.chart(
-        figures.back_to_back(shown, probabilities[:, 0], probabilities[:, 1], names, scene.mode),
-        key="compare_next",
-        alt=f"What comes next: {left_name} on the left, {right_name} on the right",
-    )
+scene.chart(
+    figures.back_to_back(shown, probabilities[:, 0], probabilities[:, 1], names, scene.mode),
+    key="compare_next",
+    alt=f"What comes next: {left_name} on the left, {right_name} on the right",
+)
 best = np.nanargmax(probabilities, axis=0)  # the row of each side's first choice
 p = [words.percent(probabilities[row, side]) for side, row in enumerate(best)]
 called = [f"**{words.escaped(name)}**" for name in names]  # the sides, in a sentence
@@ -320,169 +488,13 @@ if "kl_bits_left_right" in nexts:
     )
 else:
     summary += " The two vocabularies differ, so there is no KL divergence."
-
-ours = lm.config
-other = their_lm.config
-one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (
-    other.n_layers,
-    other.n_heads,
-    other.emb_dim,
-)
-
-
-apart: NDArray[np.float64] | None = None
-with right_half:
-    if not one_shape:
-        our_shape = f"{ours.n_layers} × {ours.n_heads} heads and {ours.emb_dim} numbers per token"
-        their_shape = (
-            f"{other.n_layers} × {other.n_heads} heads and {other.emb_dim} numbers per token"
-        )
-        st.markdown(
-            f"{words.escaped(lm.name)} has {our_shape}, {words.escaped(their_lm.name)} "
-            f"{their_shape}, so their heads do not correspond. Compare their predictions here, and "
-            "any head of one with any head of the other below."
-        )
-    elif len(pairs) < 2:
-        st.markdown(
-            "The two sides share only one place, so there are no patterns yet. Add a word to the text."
-        )
-    elif not VS_ALL.value and sheet.is_asked_for(lm, len(scene.run), 2):
-        # every block once more, on both sides
-        sheet.button("Compare all heads", "compare_all", VS_ALL.set, True)
-    else:
-        apart = sheet.compared(scene.run, their_run, compare.heads_apart, pairs).numpy()
-if apart is None:
-    most = (0, 0)
-else:
-    most = divmod(int(apart.argmax()), ours.n_heads)
-head_at = sheet.opened_head(ours, lambda: most)
-if apart is not None:
-    columns = [f"head {h}" for h in range(ours.n_heads)]
-    blocks, heads_of = np.indices(apart.shape).reshape(2, -1)
-    ranking = pd.DataFrame({"block": blocks, "head": heads_of, "elsewhere": apart.ravel()})
-    ranking = ranking.sort_values("elsewhere", ascending=False, kind="stable", ignore_index=True)
-    with right_half:
-        fig = share_grid(apart, columns, head_at, "elsewhere is", scene.mode, signed=False)
-        alt = f"How much of each head's attention goes elsewhere: {left_name} and {right_name}"
-        scene.chart(fig, key="compare_heads", alt=alt, on_cell=state.open_head)
-        first = ranking[ranking["elsewhere"] >= compare.ROUNDING][:RANKED]
-        if len(first):
-            st.caption("Click a head to inspect it. These differ most:")
-        with st.container(horizontal=True, gap="xsmall", key="compare_ranked"):
-            for row in first.itertuples():
-                place = int(row.block), int(row.head)
-                label = f"{row.block}·{row.head} {words.significant(row.elsewhere, 2)}"
-                sheet.button(
-                    label,
-                    f"compare_rank_{row.Index}",
-                    state.open_head,
-                    *place,
-                    primary=place == head_at,
-                )
-        if kind == MODEL:
-            st.caption(
-                f"Heads with the same number in {words.escaped(lm.name)} and "
-                f"{words.escaped(their_lm.name)} correspond only if one model was trained further "
-                "from the other."
-            )
-    same = int((apart < compare.ROUNDING).sum())
-    largest = float(apart.max())
-    if same < apart.size:
-        alike = int((apart > apart.max() - compare.ROUNDING).sum())
-        whose = "its" if alike == 1 else "their"
-        how = f": {words.percent(largest)} of {whose} attention goes to other tokens"
-        if any(scaled(side.run, *most) for side in sides):
-            how = (
-                f", by {words.significant(largest, 2)}: a change scales {whose} weights, so this is "
-                "what a row gained or lost"
-            )
-        who = f"{alike} heads differ"
-        if alike == 1:
-            most_block, most_head = most
-            who = f"Block {most_block}, head {most_head} differs"
-        summary += f" {who} most{how}."
-    if same:
-        if same == apart.size:
-            count = "All"
-        else:
-            count = f"{same} of {apart.size}"
-        summary += f" {count} heads look at the same places on both sides."
 with sentence:
     # a change's name may begin with one
-    words.prose(summary, "KL divergence", *(() if kind == EDITS else ("head", "block")))
-paired = "Each pair is a place where both sides have read the same part of the text."
-if kind == TEXT:
-    paired = "We pair the tokens of the two texts from their ends."
-st.markdown(
-    f"{paired} The number of a head is the share of its attention that goes elsewhere on the other "
-    "side, averaged over all pairs but the first: 0 means the same pattern, 1 nothing in common."
-)
-
-# ---- one head of each ----
-
-st.subheader("One head, side by side", anchor=False)
-sheet.end_unless_near("heads_compared")
-with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compare_head"):
-    sheet.block_and_head_inputs(ours, *head_at)
-    our_block, our_head = head_at
-    their_head = min(our_block, other.n_layers - 1), min(our_head, other.n_heads - 1)
-    if kind == MODEL:
-        their_head = sheet.block_and_head_inputs(
-            other, *their_head, (VS_BLOCK, VS_HEAD), " on the right"
-        )
-heads = head_at, their_head
-patterns = [sheet.once(side.run, weights, *place) for side, place in zip(sides, heads, strict=True)]
-called = [f"Block {b}, head {h}" for b, h in heads]
-thirds = st.columns(3, gap="small")
-for number, (side, (b, h), pick) in enumerate(
-    zip(sides, heads, (scene.pick, pick_right), strict=True)
-):
-    seen = window(side.position, len(side.tokens), WINDOW)
-    word = ("left", "right")[number]
-    with thirds[number]:
-        title = f"{called[number]}: {names[number]}"
-        st.markdown(f"**{called[number]}** · {words.escaped(names[number])}")
-        matrix.matrix(
-            f"compare_{word}",
-            [matrix.attention_panel()],
-            {"weights": patterns[number][seen, seen].numpy()},
-            side.labels[seen],
-            side.position,
-            None,
-            pick,
-            first=seen.start,
-            largest=LARGEST,
-            saved=side.saved("compare_attention", title, word, f"block{b}", f"head{h}"),
-        )
-left_head, right_head = called
-minus = f"{right_head} of {right_name} minus {left_head[:1].lower()}{left_head[1:]} of {left_name}"
-left_pattern, right_pattern = patterns
-mine = compare.grouped(left_pattern[None], pairs.left)[0]
-theirs = compare.grouped(right_pattern[None], pairs.right)[0]
-difference = (theirs - mine).float().numpy()
-seen = window(chosen, len(pairs), WINDOW)
-limit = float(np.abs(difference).max()) or 1.0
-with thirds[2]:
-    st.markdown("**Right minus left**, at the paired tokens")
-    panel = matrix.attention_panel(
-        "Right minus left", "{query} gives {key} {value} more on the right"
-    )
-    matrix.matrix(
-        "compare_difference",
-        [replace(panel, scale="signed", low=-limit, high=limit, digits="number")],
-        {"weights": difference[seen, seen]},
-        [scene.labels[i] for i in pairs.left[seen]],
-        chosen,
-        None,
-        lambda query, key: None if query is None else scene.select(pairs.left[query]),
-        first=seen.start,
-        positions=pairs.left[seen],
-        largest=LARGEST,
-        saved=scene.saved("compare_attention", minus, "difference"),
-    )
+    words.prose(summary, "KL divergence")
 
 # ---- the residual streams ----
 
+sheet.end_unless_near("heads_compared")
 if one_shape:
     st.subheader("How far apart are the residual streams?", anchor=False)
     # (L + 1, P)

@@ -19,6 +19,8 @@ from gptviz.ui.shell import change_menu, state
 UNIT: sheet.Param[int | None] = sheet.Param("ff_unit", int, None, sheet.if_there)
 SAMPLE = sheet.Param("ff_sample", bool, False)
 
+# "just" so many do half of the work: a quarter of those that fire, or less
+FEW = 4
 # units in the table of those that write most, with TOKENS each; READ tokens of the chosen unit
 LARGEST = 10
 TOKENS = 3
@@ -39,7 +41,7 @@ lm = scene.lm
 at = scene.position
 label = words.as_code(scene.label)
 
-# ---- which units fire, and what they write ----
+# ---- which units fire: a sentence, the picture, and below it what it is of ----
 
 above = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -58,79 +60,120 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
 with above:
     fired = both.map(lambda u: int(u.fires.sum()))
     half = both.map(feed_forward.Units.half)
-    fire = "fire"
-    if fired.now == 1:
-        fire = "fires"
-    sentences = [
-        f"Each dot is a unit of **block {block}**: orange ones fire for {label}, grey ones do not.",
-    ]
     how_many = fired.map(lambda n: f"{n:,}").arrow()
-    some_fire = f"**{how_many} of {count:,} units {fire}**: their number is above 0"
-    if put_here:
-        sentences += [
-            f"{some_fire}.",
-            "A change puts other numbers in the place of what GELU makes of them.",
-        ]
-    else:
-        sentences.append(f"{some_fire}, and GELU lets more than half of it through.")
+    units_fire = "units of block {} fire"
+    if fired.now == 1:
+        units_fire = "unit of block {} fires"
+    sentences = [f"For {label}, **{how_many} {units_fire.format(block)}**."]
+    if half.now:
+        workers = half.map(lambda n: f"{n:,}").arrow()
+        whose = f"units of all {count:,} do"
+        if half.now == 1:
+            whose = f"unit of all {count:,} does"
+        elif found.fires[found.largest(half.now)].all():
+            whose = "of them do"
+        few = ""
+        if half.now * FEW <= fired.now:
+            few = "Just "
+        sentences.append(f"{few}{workers} {whose} half of the work.")
     if both.was is not None and fired.moved:
         in_one = int((found.fires != both.was.fires).sum())
         sentences.append(f"{in_one:,} fire in only one of the two models.")
-    if half.now:
-        few_do = "unit does" if half.now == 1 else "units do"
-        workers = half.map(lambda n: f"{n:,}").arrow()
-        sentences.append(
-            f"**{workers} {few_do} half of the work**, by the norms of what each contributes."
-        )
-    size = f"a vector of norm {both.map(lambda u: u.size).arrow('3')}"
-    if found.is_replaced:
-        sentences.append(f"A change replaces what they contribute together: {size} comes out.")
-    else:
-        sentences.append(f"Together all units contribute {size}.")
     sheet.say(
         scene,
         " ".join(sentences),
-        terms=["block", "feed-forward"],
+        terms=["block"],
         about=both.map(lambda u: np.concatenate([u.before, u.written])),
         what=f"what the feed-forward of block {block} makes of {label}",
         sites=feed_forward.sites(block),
         position=at,
     )
+    if both.was is None:
+        ghost = None
+    else:
+        ghost = (float(both.was.before[unit]), float(both.was.after[unit]))
+    reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
+    curve = feed_forward.activation_curve(lm.model, block, min(reached), max(reached))
+    scene.chart(
+        figures.gelu_dots(
+            found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost
+        ),
+        key="gelu_dots",
+        alt=f"GELU with the {count} units of block {block} at {scene.label}",
+        pick=lambda dot: UNIT.set(int(dot["customdata"])),
+        which=(f"block{block}",),
+    )
 
-
-if both.was is None:
-    ghost = None
+fires_if = "It fires if its number before GELU is above 0"
+if put_here:
+    told = (
+        f"{fires_if}. A change puts other numbers in the place of what GELU makes of them, also of "
+        "units that do not fire: these"
+    )
 else:
-    ghost = (float(both.was.before[unit]), float(both.was.after[unit]))
-reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
-curve = feed_forward.activation_curve(lm.model, block, min(reached), max(reached))
-scene.chart(
-    figures.gelu_dots(
-        found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost
-    ),
-    key="gelu_dots",
-    alt=f"GELU with the {count} units of block {block} at {scene.label}",
-    pick=lambda dot: UNIT.set(int(dot["customdata"])),
-    which=(f"block{block}",),
-)
+    told = (
+        f"{fires_if}: then GELU lets more than half of it through. Of the others GELU leaves a "
+        "little: they"
+    )
+size = f"a vector of norm {both.map(lambda u: u.size).arrow('3')}"
+if found.is_replaced:
+    together = f"A change replaces what all units contribute together: {size} comes out."
+else:
+    together = f"All units together contribute {size}."
 which = "the exact GELU"
 if curve.tanh:
     which = "the book's GELU, which is GPT-2's, with a tanh"
-leaves = "GELU leaves them a little:"
-if put_here:
-    leaves = "A change puts others in their place:"
 text = (
-    f"The line is {which}. The dashed line is ReLU, which would silence all units that do not "
-    f"fire. {leaves} together they contribute a vector of norm "
-    f"{words.significant(found.quiet)}. A dot's area shows how much its unit contributes. Click a "
-    "dot to inspect its unit."
+    f"Each dot is one of the feed-forward's {count:,} units; click it to inspect its unit. {told} "
+    f"contribute a vector of norm {words.significant(found.quiet)}. {together} A dot's area is the "
+    "norm of what its unit contributes; these norms are the work. The line is "
+    f"{which}. The dashed line is ReLU, which would silence all units that do not fire."
 )
-words.prose(text, "GELU")
+words.prose(text, "feed-forward", "GELU")
 sheet.example_row("A name comes back", "He and she", "Counting", "Once upon a time")
 
-# ---- the units that write most, and one of them ----
+# ---- D -> 4D -> D ----
 
 sheet.end_unless_near("units")
+strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
+old = [None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)]
+st.subheader(f"From {len(found.given):,} to {count:,} and back", anchor=False)
+after_it = "after it"
+if put_here:
+    after_it = "after the change"
+least = words.significant(float(found.after.min()), 2)
+sentences = [
+    f"The first matrix turns {len(found.given):,} numbers into {count:,}, the second turns "
+    f"{count:,} back into {len(found.given):,}.",
+    f"GELU comes in between: {after_it} no number is below {least}.",
+    "The chosen unit is framed.",
+]
+if any(strip is not None for strip in old):
+    sentences.append("The dashed frame below a strip shows the unchanged model.")
+words.prose(" ".join(sentences), "GELU")
+alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
+scene.chart(
+    figures.expansion(strips.now, unit, scene.mode, old),
+    key="expansion",
+    alt=alt,
+    which=(f"block{block}",),
+)
+bias = lm.config.linear_bias
+parts = "All units' activations times their columns"
+if bias:
+    parts += ", and the bias,"
+reason = f"that is rounding to {lm.dtype}"
+if found.is_replaced:
+    reason = "a change put something else there"
+difference = words.significant(found.difference, 2)
+words.prose(
+    f"{parts} add up to what the feed-forward adds to the stream. The largest difference of any "
+    f"number is {difference}; {reason}.",
+    "bias",
+)
+
+# ---- one unit, and those that write most ----
+
 order = found.largest(LARGEST)
 # what each writes here; of the chosen unit, of 1 of activation
 times = (*found.after[order].tolist(), 1.0)
@@ -138,49 +181,19 @@ times = (*found.after[order].tolist(), 1.0)
 read = sheet.once(scene.run, feed_forward.readings, block, (*order, unit), times, READ, at)
 
 
-st.subheader("The units that contribute most", anchor=False)
-text = (
-    "Each unit contributes its activation times its own column of the second matrix. Beside it "
-    "are the tokens whose scores it raises and lowers most."
-)
-words.prose(text, "logit")
-writes = {"writes": found.writes[order]}
-if both.was is not None:
-    writes = {"writes, unchanged": both.was.writes[order], "writes, changed": found.writes[order]}
-columns = {name: getattr(found, name)[order] for name in ("before", "after", "columns")}
-tokens = {
-    name: [
-        " ".join(words.show_id(lm, i) for i, _ in getattr(one, name)[:TOKENS])
-        for one in read[: len(order)]
-    ]
-    for name in ("raises", "lowers")
-}
-largest = pd.DataFrame({"unit": order} | columns | writes | tokens).rename(
-    columns={"columns": "column"}
-)
-sheet.table("largest units", Both(largest), 3, order.index(unit) if unit in order else None)
-cut = {edit.site for edit in scene.run.edits} & (
-    set(logit_attribution.BREAKING) - {"embed", "attn_out"}
-)
-caption = (
-    "A score is a token's logit minus the mean over the vocabulary. This is the direct effect, "
-    "with the final LayerNorm's divisor held fixed; what later blocks make of it is left out."
-)
-if cut or found.is_replaced:
-    caption += (
-        " A change puts other numbers into the stream. If it does so after the units, their "
-        "contributions may not reach the output head, or arrive there scaled."
-    )
-st.caption(caption)
-
-st.subheader(f"Unit {unit} of block {block}", anchor=False)
+st.subheader("What does one unit do?", anchor=False)
 before = both.map(lambda u: float(u.before[unit]))
 after = both.map(lambda u: float(u.after[unit]))
 it_fires = "it does not fire"
 if before.now > 0:
     it_fires = "it fires"
 words.prose(
-    f"For {label} this unit is {before.arrow('3')} before GELU, so {it_fires}, and "
+    "**A single unit of a small model seldom has one meaning.** Look for tokens that belong together, "
+    "and expect to find few.",
+    "token",
+)
+words.prose(
+    f"**Unit {unit} of block {block}** at {label} is {before.arrow('3')} before GELU, so {it_fires}, and "
     f"{after.arrow('3')} after GELU. Its column has norm "
     f"{words.significant(float(found.columns[unit]))}. It contributes "
     f"{words.percent(float(found.shares[unit]))} of what the feed-forward adds, measured along "
@@ -324,42 +337,40 @@ def in_the_sample() -> None:
 
 in_the_sample()
 
-# ---- D -> 4D -> D ----
-
-strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
-old = [None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)]
-st.subheader(f"From {len(found.given):,} to {count:,} and back", anchor=False)
-after_it = "after the change" if put_here else "after it"
-least = words.significant(float(found.after.min()), 2)
-sentences = [
-    f"The first matrix turns {len(found.given):,} numbers into {count:,}, the second turns "
-    f"{count:,} back into {len(found.given):,}.",
-    f"GELU comes in between: {after_it} no number is below {least}.",
-    "The chosen unit is framed.",
-]
-if any(strip is not None for strip in old):
-    sentences.append("The dashed frame below a strip shows the unchanged model.")
-words.prose(" ".join(sentences), "GELU")
-alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
-scene.chart(
-    figures.expansion(strips.now, unit, scene.mode, old),
-    key="expansion",
-    alt=alt,
-    which=(f"block{block}",),
+st.subheader("The units that contribute most", anchor=False)
+text = (
+    "Each unit contributes its activation times its own column of the second matrix. Beside it "
+    "are the tokens whose scores it raises and lowers most."
 )
-bias = lm.config.linear_bias
-parts = "All units' activations times their columns"
-if bias:
-    parts += ", and the bias,"
-reason = f"that is rounding to {lm.dtype}"
-if found.is_replaced:
-    reason = "a change put something else there"
-difference = words.significant(found.difference, 2)
-words.prose(
-    f"{parts} add up to what the feed-forward adds to the stream. The largest difference of any "
-    f"number is {difference}; {reason}.",
-    "bias",
+words.prose(text, "logit")
+writes = {"writes": found.writes[order]}
+if both.was is not None:
+    writes = {"writes, unchanged": both.was.writes[order], "writes, changed": found.writes[order]}
+columns = {name: getattr(found, name)[order] for name in ("before", "after", "columns")}
+tokens = {
+    name: [
+        " ".join(words.show_id(lm, i) for i, _ in getattr(one, name)[:TOKENS])
+        for one in read[: len(order)]
+    ]
+    for name in ("raises", "lowers")
+}
+largest = pd.DataFrame({"unit": order} | columns | writes | tokens).rename(
+    columns={"columns": "column"}
 )
+sheet.table("largest units", Both(largest), 3, order.index(unit) if unit in order else None)
+cut = {edit.site for edit in scene.run.edits} & (
+    set(logit_attribution.BREAKING) - {"embed", "attn_out"}
+)
+caption = (
+    "A score is a token's logit minus the mean over the vocabulary. This is the direct effect, "
+    "with the final LayerNorm's divisor held fixed; what later blocks make of it is left out."
+)
+if cut or found.is_replaced:
+    caption += (
+        " A change puts other numbers into the stream. If it does so after the units, their "
+        "contributions may not reach the output head, or arrive there scaled."
+    )
+st.caption(caption)
 
 # ---- details ----
 

@@ -18,6 +18,7 @@ from gptviz.figures import positions as figures
 from gptviz.lessons import positions as lesson
 from gptviz.ui import heads, runs, sheet, words
 from gptviz.ui.components import matrix
+from gptviz.ui.components.dials import dials
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.target import logits_at
 
@@ -44,26 +45,65 @@ config = scene.lm.config
 position = scene.position
 label = words.as_code(scene.label)
 count = config.context_length
-DISTANCE.within((0, count - 1))
+
+untrained = "-untrained" in scene.lm.name
+learned = "to be learned" if untrained else "learned"
+
+# ---- RoPE as clocks: two tokens that walk along the text ----
+
+words.prose(
+    "**RoPE turns queries and keys like clock hands: their angle depends only on how far apart they are.** "
+    f"Watch the two walk along a text. The model {words.escaped(scene.lm.name)} has another way: it adds a "
+    f"vector for each position, {learned} in training.",
+    "query",
+    "key",
+    "position",
+)
+distance = DISTANCE.number(st.number_input, "Tokens apart", 0, count - 1, step=1, width=160)
+at = AT.within((distance, count - 1))
+apart = f"{words.counted(distance, 'token')} apart"
+head_size = lesson.even_part(config.emb_dim // config.n_heads)
+speeds = lesson.frequencies(head_size).tolist()
+pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(speeds)))})
+# it is saved wherever they have come to
+title = f"RoPE: a query and a key, {apart}, turned by their positions"
+dials(
+    {pair: speeds[pair] for pair in pairs},
+    distance,
+    at,
+    count - 1,
+    AT.set,
+    moves=AT.value == AT.default,  # who chose a place wants to see it
+    saved=scene.saved("position_dials", title, f"apart{distance}"),
+)
+turned = lesson.rotations(count, head_size)
+drawn = words.counted(len(pairs), "pair")
+words.prose(
+    f"Here {words.is_or_are(len(pairs))} {drawn} of a head's {words.counted(head_size, 'dimension')}, the "
+    "fastest first. Both hands point to the right at position 0, and each position turns them on. Fast hands "
+    "tell near tokens apart, slow hands far ones. The angle is always "
+    f"**{distance}** times the pair's speed, in radians. The dot product of query and key adds up the cosines "
+    f"of the angles of all {words.counted(len(speeds), 'pair')}: "
+    f"**{words.fixed(float(turned[at] @ turned[at - distance]), 3)}** at every place.",
+    "head",
+    "dot product",
+)
 
 # ---- one scheme ----
 
+st.subheader("What does each position get?", anchor=False)
 above = st.container()
 scheme = SCHEME.choose("Positions", lesson.SCHEMES, label_visibility="collapsed")
 rows = lesson.position_rows(scene.lm, scheme)
 by_distance = lesson.products(scene.lm, scheme)
 size = rows.shape[1]
-distance = DISTANCE.value
-apart = f"{words.counted(distance, 'token')} apart"
 product = by_distance.iloc[distance]
 same = (
     f"Two positions {apart} have a dot product of {words.significant(product['mean'])} everywhere: "
     "only the distance counts, so all three lines coincide."
 )
 example = min(7, count - 1)
-untrained = "-untrained" in scene.lm.name
 slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
-learned = "to be learned" if untrained else "learned"
 sentences = {
     "learned": f"**Every position has a vector of its own, {learned} in training.** It is added to whatever "
     f"token is there; this model has {count:,} of these vectors, with {size} numbers each. Nothing says that "
@@ -116,41 +156,15 @@ if scheme == "sinusoidal" and size % 2 == 0:
     error = float((moved - rows[distance:]).abs().max())
     words.prose(
         f"So one {size} × {size} matrix moves every position {words.counted(distance, 'step')} "
-        f"further: M · p(pos) = p(pos + {distance}). Over all positions, the two sides differ by at "
-        f"most {words.significant(error, 2)}: rounding."
+        f"further: M · p(pos) = p(pos + {distance})."
+    )
+    st.caption(
+        f"Over all positions the two sides differ by at most {words.significant(error, 2)}: rounding."
     )
 
-# ---- a pair that moves ----
+# ---- a pair's score along the text ----
 
-st.subheader("Move a pair of tokens along the text", anchor=False)
-with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-    distance = at = DISTANCE.number(
-        st.number_input, "Tokens apart", 0, count - 1, step=1, width=130
-    )
-    if distance < count - 1:
-        at = AT.number(st.slider, "Position of the query", distance, count - 1, step=1)
-head_size = lesson.even_part(config.emb_dim // config.n_heads)
-speeds = lesson.frequencies(head_size).tolist()
-pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(speeds)))})
-drawn = words.counted(len(pairs), "pair")
-words.prose(
-    f"**RoPE as arrows.** Here {words.is_or_are(len(pairs))} {drawn} of a head's dimensions, the slowest on the right."
-)
-halves = [half for half in (pairs[: DIALS // 2], pairs[DIALS // 2 :]) if half]
-for i, half in sheet.side_by_side(enumerate(halves), "small"):  # one of all is too small on a phone
-    alt = f"RoPE: a query at position {at}, a key at {at - distance}; "
-    alt += " and ".join(f"pair {pair}" for pair in half)
-    fig = figures.dials({pair: speeds[pair] for pair in half}, at, at - distance, scene.mode)
-    scene.chart(fig, key=f"position_dials_{i}", alt=alt, which=(f"at{at}",))
-turned = lesson.rotations(count, head_size)
-words.prose(
-    f"The query (blue) is at position {at}, the key (red) at {at - distance}. Move the slider: both "
-    f"arrows turn, but their angle stays the same, **{distance}** times the pair's speed. The dot "
-    "product of query and key adds up the cosines of their angles over the head's "
-    f"{words.counted(len(speeds), 'pair')}: "
-    f"**{words.fixed(float(turned[at] @ turned[at - distance]), 3)}**."
-)
-
+st.subheader("Does a pair keep its score along the text?", anchor=False)
 # (n_layers, H): what each head gives the token just before
 shares = heads.previous_shares(scene.run)
 first_head = sheet.opened_head(config, lambda: (0, int(shares[0].argmax())))[1]

@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from gptviz.digits import significant
 from gptviz.figures import marks
 from gptviz.figures.marks import Floats
-from gptviz.figures.theme import MARGIN, Figure, Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, figure, palette
 
+HEIGHT = 460
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
+FREE = 0.45  # of the width, at least: left of 0, where the inset lies over nothing
+INSET = (0.5, 0.93)  # of the height
 FAINT = {"opacity": 0.6}
 KEPT_FAINT: dict[str, Any] = {name: {"marker": FAINT} for name in ("selected", "unselected")}
 UNIT_SAYS = (
@@ -36,14 +39,14 @@ def gelu_dots(
 ) -> Figure:
     """Every unit of a token as a dot, its number before GELU across and after it up; (U,) each.
 
-    Left all of them, right what lies about 0. `curve` is the model's activation (x, y), ReLU is dashed;
-    a dot's area is what its unit writes. Curves 0 to 2 are the left panel's ReLU, GELU and dots, 3 to 5 the
-    right one's; a ring stands around `unit`. `unchanged` is where that one is, before and after GELU, in the
-    model without its changes: a ghost in each panel, the curves 6 and 7.
+    What lies about 0 is drawn once more, larger, in an inset at the upper left, where no dot is. `curve` is
+    the model's activation (x, y), ReLU is dashed; a dot's area is what its unit writes. Curves 0 to 2 are the
+    whole picture's ReLU, GELU and dots, 3 to 5 the inset's; a ring stands around `unit`. `unchanged` is where
+    that one is, before and after GELU, in the model without its changes: a ghost in each, the curves 6 and 7.
     """
     colors = palette(mode)
     largest = float(writes.max(initial=0.0)) or 1.0
-    sizes = (5 + 13 * np.sqrt(writes / largest)).astype(np.float32)
+    sizes = (6 + 14 * np.sqrt(writes / largest)).astype(np.float32)
     order = np.argsort(writes == writes[unit], kind="stable")  # the chosen one on top
     x, y = (values.astype(np.float32) for values in curve)
     fills = {"colorscale": [(0.0, colors.quiet), (1.0, colors.positive)], "cmin": 0, "cmax": 1}
@@ -67,30 +70,77 @@ def gelu_dots(
     if unchanged is not None:
         changed = float(before[unit]), float(after[unit])
         traces += [_moved_dot(unit, unchanged, changed, number, mode) for number in (1, 2)]
-    legend = {"● fires": colors.positive, "● does not": colors.quiet}
-    legend |= {"— GELU": colors.accent, "- - ReLU": colors.quiet}
-    above = [marks.words(legend)]
-    if unchanged is not None:  # a line of its own: a phone has no room for both
-        above.append(marks.words({f"○ unit {unit}, {marks.UNCHANGED}": colors.ghost}))
-    top = float(after.max(initial=0.0))
-    left = {"domain": [0, 0.6], "anchor": "y", "range": _padded(x[0], x[-1])}
-    right = {"domain": [0.68, 1], "anchor": "y2", "range": [-NEAR, NEAR]}
+    there = [*before.tolist(), *([unchanged[0]] if unchanged is not None else [])]
+    last = max(1.0, *there)
+    low = min(-NEAR, -FREE / (1 - FREE) * last, *there)
+    wide = _padded(low, last)
+    # with 0 below the inset, where all that fires is small
+    top = max(0.8, float(after.max(initial=0.0)))
+    high = _padded(min(-0.4, -top / 20), top)
+    # of the paper: where 0 is, and the inset ends a little left of it
+    zero = -wide[0] / (wide[1] - wide[0])
+    inset = (0.06, min(zero - 0.05, 0.6))
     layout = {
-        "annotations": [marks.heading("<br>".join(above), 0, 1)],
-        "xaxis": left | {"title": {"text": "before GELU"}},
+        "annotations": _key(int((before > 0).sum()), len(before), inset, unit, unchanged, mode),
+        "xaxis": {
+            "anchor": "y",
+            "range": wide,
+            "showgrid": False,
+            "title": {"text": "number before GELU"},
+        },
         "yaxis": {
             "anchor": "x",
-            "title": {"text": "after"},
-            "range": _padded(min(-0.4, -top / 20), top),
+            "range": high,
+            "showgrid": False,
+            "title": {"text": "number after GELU"},
         },
-        "xaxis2": right | {"title": {"text": "about 0"}},
-        "yaxis2": {"anchor": "x2", "range": [-0.35, 1.2]},
+        "xaxis2": {
+            "domain": [*inset],
+            "anchor": "y2",
+            "range": [-NEAR, NEAR],
+            "tickvals": [-2, 0, 2],
+        },
+        "yaxis2": {
+            "domain": [*INSET],
+            "anchor": "x2",
+            "range": [-0.4, 1.2],
+            "tickvals": [0, 1],
+        },
         "shapes": [
-            marks.across(0, marks.line(colors.grid, 1), axes) for axes in (("x", "y"), ("x2", "y2"))
+            marks.across(0, marks.line(colors.grid, 1.5)),
+            marks.upright(0, marks.line(colors.grid, 1.5)),
+            marks.across(0, marks.line(colors.grid, 1.5), ("x2", "y2")),
         ],
     }
-    lines = len(above) - 1
-    return figure(traces, layout, mode, height=310 + 18 * lines, t=MARGIN["t"] + 18 * lines)
+    return figure(traces, layout, mode, height=HEIGHT, t=8)
+
+
+def _key(
+    firing: int,
+    count: int,
+    inset: tuple[float, float],
+    unit: int,
+    unchanged: tuple[float, float] | None,
+    mode: Mode,
+) -> list[dict[str, Any]]:
+    """The key, written where each thing is."""
+    colors = palette(mode)
+    rest = count - firing
+    fire = "fires" if firing == 1 else "fire"
+    do_not = "does not" if rest == 1 else "do not"
+    firing_words = marks.words({f"● {firing:,} {fire}": colors.positive})
+    rest_words = marks.words({f"● {rest:,} {do_not}": colors.quiet})
+    lines = marks.words({"— GELU": colors.accent, "- - ReLU": colors.quiet})
+    large = {"font": {"size": 18}}
+    notes = [
+        marks.heading(firing_words, 1, 0.16, xanchor="right", **large),
+        marks.heading(rest_words, inset[0], 0.16, **large),
+        marks.heading(f"near 0:   {lines}", inset[0], INSET[1]),
+    ]
+    if unchanged is not None:
+        ghost = marks.words({f"○ unit {unit}, {marks.UNCHANGED}": colors.ghost})
+        notes.append(marks.heading(ghost, 1, 0.09, xanchor="right"))
+    return notes
 
 
 def _moved_dot(

@@ -142,6 +142,11 @@ def maps(
         domain = {"domain": [start, start + width], "anchor": axes[1]}
         room = {"range": [-0.5, len(labels) - 0.5]}
         layout[xaxis] = token_categories(labels, 80 // n, positions) | room | edge | domain
+        if len(labels) <= 80 // n and max(map(len, labels), default=0) == 1:
+            layout[xaxis] |= {
+                "tickmode": "linear",
+                "tickfont": {"size": 12},
+            }  # there is room for each
         layout[yaxis] = edge | {
             "type": "category",
             "range": [len(rows) - 0.5, -0.5],

@@ -8,9 +8,11 @@ line breaks (a GPT's after its end-of-text token), which are context and not pai
 
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.mlp import MLP, Ids, Recipe, train
 from gptviz.tokenizer import END_OF_TEXT, token_bytes
 from gptviz.tokenizer.simple import CharacterTokenizer
-from gptviz.training.baselines import Unigram, fit_bigram
+from gptviz.training.baselines import STRENGTHS, Bigram, Unigram, fit_bigram
 
 START = "\n"
 
@@ -50,8 +52,56 @@ def bits_a_byte(nats: Iterable[NDArray[np.floating]]) -> float:
 
 
 @dataclass(frozen=True)
+class Trigram:
+    """How often each character follows each two, mixed with the bigram as that is with single characters:
+
+    P(c | a, b) = (n(a, b, c) + k P2(c | b)) / (n(a, b) + k).
+    """
+
+    bigram: Bigram
+    triples: Counter[tuple[int, int, int]]
+    contexts: Counter[tuple[int, int]]  # how often two characters have a third behind them
+    strength: float
+
+    @classmethod
+    def count(cls, ids: Ids, bigram: Bigram, strength: float) -> "Trigram":
+        first = ids.tolist()
+        triples = Counter(zip(first[:-2], first[1:-1], first[2:], strict=True))
+        contexts = Counter(pairwise(first[:-1]))
+        return cls(bigram, triples, contexts, strength)
+
+    def nats(self, ids: Ids) -> NDArray[np.float64]:
+        """-log P of ids[2:]. (N,) -> (N-2,)."""
+        places = ids.tolist()
+        threes = [*zip(places[:-2], places[1:-1], places[2:], strict=True)]
+        counted = np.array([self.triples[three] for three in threes], dtype=np.float64)
+        contexts = np.array([self.contexts[three[:2]] for three in threes], dtype=np.float64)
+        prior = np.exp(-self.bigram.nats(ids)[1:])  # (N-1,) -> (N-2,)
+        nats: NDArray[np.float64] = -np.log(
+            (counted + self.strength * prior) / (contexts + self.strength)
+        )
+        return nats
+
+
+def fit_trigram(ids: Ids, bigram: Bigram, slice_share: float = 0.05) -> Trigram:
+    """The trigram of these characters, k chosen among `STRENGTHS` on their last `slice_share`, as `fit_bigram`
+    does it."""
+    cut = len(ids) - max(3, int(len(ids) * slice_share))
+    if cut < 3:
+        raise ValueError(
+            f"{len(ids)} characters are too few for a trigram and a slice to choose on"
+        )
+    pairs = Bigram.count(ids[:cut].astype(np.uint32), len(bigram.contexts), bigram.strength)
+
+    def mean(strength: float) -> float:
+        return float(Trigram.count(ids[:cut], pairs, strength).nats(ids[cut:]).mean())
+
+    return Trigram.count(ids, bigram, min(STRENGTHS, key=mean))
+
+
+@dataclass(frozen=True)
 class Counted:
-    """Bits a byte of a blind guess, of the counts of single characters, and of those of pairs.
+    """Bits a byte of a blind guess, and of the counts of single characters, of pairs and of threes.
 
     `strength` is the k with which the pairs are mixed with the single characters (see
     `gptviz.training.baselines`): a pair that the text never had would cost infinitely much. `characters` is
@@ -62,11 +112,12 @@ class Counted:
     blind: float
     unigram: float
     bigram: float
+    trigram: float
     strength: float
 
 
 def counted(text: str) -> Counted:
-    """The counts of a text on the held-out one. Raises ValueError for a text of fewer than 4 characters."""
+    """The counts of a text on the held-out one. Raises ValueError for a text of fewer than 6 characters."""
     tokenizer = tokenizer_for(text)
     ids = np.array(tokenizer.encode(text))
     size = len(tokenizer.vocabulary)
@@ -79,7 +130,8 @@ def counted(text: str) -> Counted:
     blind = bits(lambda ids: np.full(len(ids) - 1, math.log(size)))
     single = bits(Unigram.count(ids, size).nats)
     pairs = bits(bigram.nats)
-    return Counted(size, blind, single, pairs, bigram.strength)
+    threes = bits_a_byte(map(fit_trigram(ids, bigram).nats, held_out(tokenizer, 2)))
+    return Counted(size, blind, single, pairs, threes, bigram.strength)
 
 
 def mlp_bits(model: MLP, tokenizer: CharacterTokenizer) -> float:

@@ -206,10 +206,16 @@ def why_same(
 # ---- drawn ----
 
 
+def is_near(key: str) -> bool:
+    """Whether a page goes on below `end_unless_near` of this key."""
+    seen: set[str] = st.session_state.setdefault(SEEN, set())
+    return key in seen or GUIDE.value is not None or WHOLE.value
+
+
 def end_unless_near(key: str) -> None:
     """End the page here until its reader is near, or a guide may speak of what comes."""
-    seen: set[str] = st.session_state.setdefault(SEEN, set())
-    if key not in seen and GUIDE.value is None and not WHOLE.value:
+    if not is_near(key):
+        seen: set[str] = st.session_state[SEEN]
         lazy_section(f"near_{key}", lambda _: seen.add(key))
         end_page()
 

@@ -28,6 +28,7 @@ from gptviz.ui.components.changes import ACTS, change_strip
 from gptviz.ui.components.chart import chart as draw_chart
 from gptviz.ui.components.chips import chips as draw_chips
 from gptviz.ui.components.class_cookie import class_cookie as keep_seat
+from gptviz.ui.components.dials import dials as draw_dials
 from gptviz.ui.components.draws import draws as draw_draws
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.components.heads import head_grid
@@ -185,6 +186,11 @@ def machine(on: On) -> None:
     )
     if page is not None:
         on("page")(page)
+
+
+def dials(on: On) -> None:
+    """A fast pair and a slow one, their tokens 3 apart; nothing moves by itself."""
+    draw_dials({0: 1.0, 5: 0.05}, 3, 8, 20, on("at"), moves=False)
 
 
 def draws(on: On) -> None:

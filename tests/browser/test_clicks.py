@@ -172,11 +172,6 @@ SLIDERS = {
         ("Steps of training, right", "Home", {"base_step": "0"}),
         ("baselines_pairs", 1, "z", lambda chances: chances.max() < 0.5),
     ),
-    "positions": (
-        {"text": STORY, "pos_scheme": "rope"},
-        ("Position of the query", "ArrowRight", {"pos_at": "9"}),
-        ("position_dials_0", 3, "x", lambda x: np.isclose(x[1], np.cos(9))),
-    ),
     "scaling": (
         {"sc_d": 64},
         ("d, the numbers", "ArrowRight", {"sc_d": "128"}),

@@ -5,6 +5,7 @@ import re
 from pkgutil import iter_modules
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 from gptviz.figures.theme import PALETTES
@@ -95,6 +96,7 @@ ACTIONS = {
         ("ArrowRight Enter", ["position", 3]),
         (by("next-token"), ["append", 7]),
     ],
+    "dials": [((by("dials-at"), "ArrowRight"), ["at", 9])],
     "draws": [(by("branch", id=2), ["branch", 2])],
     "heads": [(by("head-0-1"), ["head", [0, 1]]), ("ArrowDown Enter", ["head", [1, 1]])],
     "lens": [
@@ -402,3 +404,30 @@ def test_focus_is_not_drawn_like_what_is_chosen(open_example):
     assert card.evaluate(style) == ["dashed", "none"]
     chosen = part(page, "token_cards", "[aria-pressed=true]")
     assert chosen.evaluate(style)[0] == "none" and chosen.evaluate(style)[1] != "none"
+
+
+def hands(page):
+    """How far each drawn dial is turned, in radians counterclockwise."""
+    turns = part(page, "dials", ".turning").evaluate_all(
+        "all => all.map((node) => node.getAttribute('transform'))"
+    )
+    return [-np.radians(float(turn[len("rotate(") : -1])) for turn in turns]
+
+
+def test_dials_turn_as_the_rotation_does_and_stop_at_a_click(open_example):
+    page = open_example("dials")
+    dials = part(page, "dials", by("dials"))
+    assert np.allclose(hands(page), [5 * 1.0, 5 * 0.05])  # the key's, 3 before position 8
+    slider = part(page, "dials", by("dials-at"))
+    slider.press("ArrowRight")
+    await_sent(page, [["at", 9]])
+    assert np.allclose(hands(page), [6 * 1.0, 6 * 0.05])
+    part(page, "dials", by("dials-play")).click()
+    part(page, "dials", by("dials", at=10)).wait_for()
+    fast, slow = hands(page)
+    assert fast > 7 and slow == pytest.approx(0.05 * fast)
+    dials.click()
+    place = round(hands(page)[0])  # of the key: they stop at one
+    assert np.allclose(hands(page), [place, 0.05 * place])
+    assert dials.get_attribute("data-playing") is None
+    await_sent(page, [["at", 9]])  # walking asks the server nothing

@@ -19,7 +19,22 @@ def test_the_chosen_unit_has_a_ghost_where_it_was():
             [2.5, -1.0],
             [2.48, -0.16],
         ) and ghost.name == "unchanged"
-    assert "unit 1, unchanged" in fig.layout.annotations[0].text
+    words = [note.text for note in fig.layout.annotations]
+    assert "2 fire" in words[0] and "1 does not" in words[1] and "unit 1, unchanged" in words[3]
     far = gelu_dots(BEFORE, AFTER, WRITES, 2, CURVE, "dark", (2.5, 2.48))
-    assert len(far.data[6].x) == 2 and len(far.data[7].x or ()) == 0  # the right panel ends at 3
+    assert len(far.data[6].x) == 2 and len(far.data[7].x or ()) == 0  # the inset ends at 3
     chart(far.to_dict())  # nothing is said of a point that is not there
+
+
+def test_the_inset_lies_over_no_dot():
+    """Where most units fire, and strongly, the picture goes on to the left, so that there is room for it."""
+    for low, high in ((-4.0, 9.0), (-1.0, 40.0), (-60.0, 1.0), (-60.0, 0.01)):
+        before = np.array([low, high])
+        curve = np.array([low, high]), np.maximum(before, 0)
+        layout = gelu_dots(before, np.maximum(before, 0), WRITES[:2], 1, curve, "light").layout
+        first, last = layout.xaxis.range
+        zero = -first / (last - first)
+        start, end = layout.xaxis2.domain
+        floor, ceiling = layout.yaxis.range
+        assert -floor / (ceiling - floor) < layout.yaxis2.domain[0]  # 0 is below it
+        assert first <= low and end - start > 0.25 and end < zero

@@ -40,7 +40,26 @@ def test_the_counts_cost_what_the_training_s_own_measurement_says():
     assert found.unigram == pytest.approx(whole["bits_per_byte"]["unigram"])
     assert whole["bytes"] == compared.held_out_bytes()
     assert found.blind == pytest.approx(math.log2(72))  # every character of both texts is one byte
-    assert found.bigram < found.unigram < found.blind
+    assert found.trigram < found.bigram < found.unigram < found.blind
+
+
+def test_a_trigram_is_its_formula_and_its_probabilities_add_up_to_1():
+    tokenizer = compared.CharacterTokenizer("abcd")
+    ids = np.array(tokenizer.encode("abcabcabdabcdcba" * 4))
+    trigram = compared.fit_trigram(ids, fit_bigram(ids.astype(np.uint32), 4))
+    text = "abcabcabdabcdcba" * 4
+    for two in ("ab", "ca", "dd"):  # the last one never stood there
+        chances = []
+        for third in "abcd":
+            three = np.array(tokenizer.encode(two + third))
+            (nats,) = trigram.nats(three)
+            prior = math.exp(-trigram.bigram.nats(three)[1])
+            times = sum(text[i : i + 3] == two + third for i in range(len(text)))
+            contexts = sum(text[i : i + 2] == two for i in range(len(text) - 2))
+            k = trigram.strength
+            assert math.exp(-nats) == pytest.approx((times + k * prior) / (contexts + k))
+            chances.append(math.exp(-nats))
+        assert sum(chances) == pytest.approx(1)
 
 
 def test_an_mlp_that_knows_nothing_costs_a_blind_guess():

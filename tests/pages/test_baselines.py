@@ -14,7 +14,7 @@ from gptviz.lessons.compared import Fit, counted, held_out_bytes
 from gptviz.lessons.mlp import Recipe
 from gptviz.training.evaluate import model_nats
 from tests.pages.conftest import run_page
-from tests.specs import charts, in_numbers, paragraphs
+from tests.specs import charts, in_numbers, paragraph, paragraphs
 
 TEXT = "the king and the queen and the king, and the queen and the cat"
 
@@ -25,7 +25,7 @@ def at():
 
 
 def test_the_tables_are_the_counts_and_what_is_learnt(at):
-    left, right = charts(at)[0]["data"]
+    left, right = charts(at)[1]["data"]
     labels = [{"⏎": "\n", "·": " "}.get(c, c) for c in left["y"]]
     assert len(labels) == 30 and set(labels) == {c for c, _ in Counter(chapter()).most_common(30)}
     pairs = Counter(pairwise(chapter()))
@@ -36,7 +36,7 @@ def test_the_tables_are_the_counts_and_what_is_learnt(at):
     *_, network = learn(counts, steps=50)
     places = counts.tokenizer.encode("".join(labels))
     assert np.allclose(right["z"], network.probabilities[np.ix_(places, places)], atol=1e-6)
-    said = paragraphs(at)[2]
+    said = paragraph(at, "Left: the counts")
     assert f"{pairs['h', 'e'] / firsts['h']:.0%}".replace("%", " %") in said  # after h comes e
     assert f"{network.loss(counts):.3f} nats" in said and f"{counts.loss:.3f}" in said
     table = in_numbers(at, "baselines_pairs")
@@ -45,8 +45,8 @@ def test_the_tables_are_the_counts_and_what_is_learnt(at):
 
 def test_all_pay_for_the_same_bytes(at, mini):
     """The bundled model's bar is what the model card's own measurement gives, in windows as long."""
-    scale = charts(at)[2]["data"][0]
-    bits = dict(zip(charts(at)[2]["layout"]["yaxis"]["ticktext"], scale["x"], strict=True))
+    scale = charts(at)[0]["data"][0]
+    bits = dict(zip(charts(at)[0]["layout"]["yaxis"]["ticktext"], scale["x"], strict=True))
     found = counted(chapter())
     assert (
         bits["bigram"] == pytest.approx(found.bigram) and bits["single characters"] == found.unigram
@@ -59,13 +59,13 @@ def test_all_pay_for_the_same_bytes(at, mini):
             nats += model_nats(mini.model, ids[start : start + 256], stride=255).sum()
     assert bits["mini"] == pytest.approx(nats / math.log(2) / held_out_bytes(), rel=1e-4)
     assert bits["mini"] < bits["MLP, 3 back"] < bits["single characters"]
-    assert f"**{bits['bigram']:.2f} bits**" in paragraphs(at)[1]
+    assert bits["trigram"] == pytest.approx(found.trigram)
 
 
 def test_the_mlp_s_curve_ends_where_the_bar_is(at):
-    held_out, own = charts(at)[1]["data"]
-    assert charts(at)[1]["layout"]["xaxis"]["ticktext"] == [0, 50]
-    assert held_out["y"][-1] == pytest.approx(charts(at)[2]["data"][0]["x"][3], rel=1e-6)
+    held_out, own = charts(at)[2]["data"]
+    assert charts(at)[2]["layout"]["xaxis"]["ticktext"] == [0, 50]
+    assert held_out["y"][-1] == pytest.approx(charts(at)[0]["data"][0]["x"][4], rel=1e-6)
     assert own["y"][0] == pytest.approx(math.log2(72), abs=0.1)  # it begins as a blind guess
 
 

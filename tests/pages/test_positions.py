@@ -7,14 +7,14 @@ import pytest
 
 from gptviz.engine.edit_values import shuffled
 from gptviz.lessons import positions as lesson
-from tests.specs import charts, in_numbers, number, paragraph, prose, table
+from tests.specs import charts, given, in_numbers, number, paragraph, prose, table
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 
 def test_only_a_rotation_keeps_the_score(run_page, mini):
     at = run_page("positions", text=TEXT, pos_distance=2, token=9, head=4)
-    lines = {trace["name"]: trace["y"] for trace in charts(at)[4]["data"]}
+    lines = {trace["name"]: trace["y"] for trace in charts(at)[2]["data"]}
     ids = mini.encode(TEXT)
     block = mini.model.trf_blocks[0]
     token = mini.model.tok_emb.weight
@@ -25,6 +25,19 @@ def test_only_a_rotation_keeps_the_score(run_page, mini):
     assert np.ptp(lines["RoPE"]) < 1e-6 < abs(lines["RoPE"][0] - lines["None"][0])
     found = {row[0]: [number(cell) for cell in row[1:]] for row in table(at, "schemes")}
     assert found["Learned"][3] == pytest.approx(np.ptp(learned), rel=5e-3)
+
+
+def test_each_hand_is_turned_as_the_rotation_turns_its_pair(run_page, mini):
+    """After 9 positions a hand points where RoPE's row of position 9 does; who chose 9 sees it stand still."""
+    at = run_page("positions", text=TEXT, pos_distance=2, pos_at=9)
+    dials = given(at, "position_dials")
+    row = lesson.rotations(10, mini.config.emb_dim // mini.config.n_heads)[9]
+    for pair in dials["pairs"]:
+        angle = 9 * pair["speed"]
+        tip = row[2 * pair["pair"] : 2 * pair["pair"] + 2].tolist()
+        assert [np.cos(angle), np.sin(angle)] == pytest.approx(tip)
+    assert (dials["at"], dials["distance"], dials["moves"]) == (9, 2, False)
+    assert given(run_page("positions", text=TEXT), "position_dials")["moves"]
 
 
 def of_passes(at, mini, *edits):

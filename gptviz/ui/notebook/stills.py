@@ -22,6 +22,7 @@ from gptviz.figures.still.canvas import (
     WIDTH,
     Canvas,
     Curve,
+    Disc,
     Group,
     Line,
     Pixels,
@@ -672,11 +673,34 @@ def _machine(canvas: Canvas, data: Data, colors: Palette) -> None:
     _table(canvas, [[str(cell) for cell in row] for row in data["table"]], colors)
 
 
+def _dials(canvas: Canvas, data: Data, colors: Palette) -> None:
+    """Draw each pair's dial with the query's hand and the key's, at the places where they begin."""
+    query = data["at"]
+    key = query - data["distance"]
+    canvas.write(8, 18, f"query at position {query}", LABEL, colors.query)
+    canvas.write(178, 18, f"key at position {key}", LABEL, colors.key)
+    width = WIDTH / len(data["pairs"])
+    radius = min(width * 0.4, 95.0)
+    y = 72 + radius
+    for place, pair in enumerate(data["pairs"]):
+        x = (place + 0.5) * width
+        canvas.write(x, 42, pair["name"], LABEL, colors.ink, anchor="middle", bold=True)
+        canvas.write(x, 60, pair["round"], SMALL, colors.quiet, anchor="middle")
+        canvas.add(Disc(x, y, radius, None, colors.quiet, 1.5))
+        for position, color in ((key, colors.key), (query, colors.query)):
+            angle = position * pair["speed"]
+            end = (x + radius * math.cos(angle), y - radius * math.sin(angle))
+            canvas.add(Line(((x, y), end), color, 4.0), Disc(*end, 6.0, color))
+        canvas.write(x, y + radius + 20, pair["between"], SMALL, colors.output, anchor="middle")
+    canvas.height = y + radius + 30
+
+
 STILLS: dict[str, Callable[[Canvas, Data, Palette], None]] = {
     "arcs": _arcs,
     "branches": _branches,
     "candidates": _candidates,
     "chips": _chips,
+    "dials": _dials,
     "draws": _draws,
     "heads": _heads,
     "lens": _lens,
