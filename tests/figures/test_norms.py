@@ -38,7 +38,8 @@ def test_the_model_before_a_change_stays_as_columns_of_the_same_width():
     found = Both(steps_of([1.0, 2, 3, 6]), steps_of([1.0, 2, 3, 7]))
     rows = norm_stops(found, 3)
     for row, stage in zip(rows, STOPS, strict=True):
-        now, was = getattr(found.now, stage), getattr(found.was, stage)
+        now = getattr(found.now, stage)
+        was = getattr(found.was, stage)
         both = np.concatenate([now, was])
         ends = (both.min(), both.max())
         counts, edges = np.histogram(was, bins=48, range=ends)
