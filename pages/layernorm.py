@@ -7,14 +7,14 @@ from gptviz.analysis import norms as numbers
 from gptviz.both import Both
 from gptviz.engine.layer_norms import norms_of
 from gptviz.figures.maps import Map, Scale
-from gptviz.figures.norms import norm_histograms
+from gptviz.figures.norms import NEARLY_ONE, norm_stops
 from gptviz.model import LayerNorm
 from gptviz.ui import sheet, words
+from gptviz.ui.components.spread import draw_spread
 
 NORM = sheet.Param("ln_norm", str, "block 0 · norm1", sheet.if_there)
 DIMENSION: sheet.Param[int | None] = sheet.Param("ln_dim", int, None, sheet.if_there)
 QUANTITY = sheet.Param("ln_quantity", str, numbers.QUANTITIES[0], sheet.if_there)
-NEARLY_ONE = 0.95  # a variance of less after the division is not called one
 
 frame = sheet.start_page("LayerNorm", choices=[NORM, DIMENSION, QUANTITY, sheet.SHOWN])
 prompt = sheet.read_text(frame)  # the text, its tokens, and what is changed in the model
@@ -42,55 +42,60 @@ place = name.replace("block ", "block").split(" · ")  # as a file's name has it
 which = (*place, f"dimension{dimension}")
 now = steps.now
 parts = numbers.variance_parts(now)
-learned = "a scale"
-if now.has_shift:
-    learned = "a scale and a shift"
+how = "squeezes"
+if now.deviation < 1:
+    how = "stretches"
 sentence = (
-    f"LayerNorm shifts and rescales the {size} numbers of {label} to mean zero and variance one."
+    f"LayerNorm slides the {size} numbers of {label} to mean zero and {how} them to variance one."
 )
 if parts.normalised < NEARLY_ONE:  # the token's numbers are all (nearly) the same
     sentence = (
-        f"LayerNorm shifts the {size} numbers of {label} to mean zero; they differ too little to "
-        "reach variance one."
+        f"LayerNorm slides the {size} numbers of {label} to mean zero; they differ too little for "
+        "variance one."
     )
 where = name.replace("final", "the final norm")
-ending = f"Then it applies {learned} that it has learned: in {where}, the variance ends at"
-if np.all(now.scale == 1) and np.all(now.shift == 0):
-    ending = f"Then it applies {learned}, without any effect: in {where}, the variance ends at"
+if leaving.moved:
+    sentence += f" After {where}, the variance goes **{leaving.arrow('3')}**."
 with above:
     sheet.say(
         scene,
-        f"{sentence} {ending} **{leaving.arrow('3')}**.",
+        sentence,
         terms=["variance", "token"],
         about=given,
         what=f"{where} at {label}",
         sites=[norms[name].source],
         position=scene.position,
     )
-    alt = (
-        f"How the {size} values of {scene.label} are spread before {name}, normalised, and after it"
-    )
-    scene.chart(
-        norm_histograms(steps, dimension, scene.mode),
-        key="layernorm_histograms",
-        which=which,
-        alt=alt,
+    alt = f"The {size} numbers of {scene.label} as {name} gets them, and after each of its steps"
+    draw_spread(
+        "layernorm_histograms",
+        norm_stops(steps, dimension),
+        dimension,
+        alt,
+        saved=scene.saved("layernorm_histograms", alt, *which),
     )
     caption = (
-        "Each bar counts the dimensions with about this value. Line: the mean. Band: one standard "
-        f"deviation to each side. Orange mark: dimension {dimension}."
+        f"Each brick is one of the {size} numbers. Line: the mean. Band: one standard deviation to "
+        f"each side. Orange: dimension {dimension}."
     )
     if given.moved:
         caption += " Grey outline and open mark: the model before your change."
     st.caption(caption)
+
+# ---- the same in numbers ----
+
 tables = sheet.of(scene, numbers.worked_out, name, scene.position, dimension)
 stages = tables.map(lambda pair: pair[0])
 arithmetic = tables.now[1]  # of the chosen dimension, step by step
+st.subheader("What does each step do to mean and variance?", anchor=False)
 sheet.table("stages", stages)
+st.subheader(f"How is the number of dimension {dimension} worked out?", anchor=False)
+sheet.table("step by step", Both(arithmetic))
+st.caption("Computed with all digits, shown with four.")
 
 # ---- every norm, every token ----
 
-st.subheader("Every norm, every token", anchor=False)
+st.subheader("What comes into every norm, and what leaves it?", anchor=False)
 sheet.end_unless_near("norms")
 said = st.container()
 learned_by = "its scale"
@@ -256,8 +261,6 @@ nothing = "The line marks no effect: a scale of 1."
 if now.has_shift:
     nothing = "The lines mark no effect: a scale of 1, a shift of 0."
 st.caption(f"All tokens share these numbers. {nothing}")
-st.markdown(f"**Dimension {dimension}, step by step** (computed with all digits, shown with four)")
-sheet.table("step by step", Both(arithmetic))
 
 caption = "One row per norm and token, before and after."
 sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)

@@ -1,96 +1,163 @@
-"""Inside one LayerNorm: the distribution of one token's values, stage by stage."""
+"""Inside one LayerNorm: the numbers of one token on one axis, as they come in and after each step."""
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from gptviz.analysis.norms import Steps, histogram
+from gptviz.analysis.norms import Steps, Vector, histogram, variance_parts
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.marks import (
-    UNCHANGED,
-    axis_names,
-    band,
-    dots,
-    ghost_curve,
-    heading,
-    line,
-    on,
-    upright,
+
+STOPS = ("before", "centred", "normalised", "after")  # arrays of analysis.norms.Steps
+NEARLY_ONE = 0.95  # a variance of less after the division is not called one
+SAME_AXIS = 12.0  # of two spreads, the wider one is at most so much wider where both have one axis
+ROOM = 0.04  # of the axis, left free at each end
+ROUNDING = (
+    1e-9  # of the largest number: a mean this small is 0, and 2 × 10⁻¹⁷ would read as a discovery
 )
-from gptviz.figures.theme import Figure, Mode, figure, palette
 
-DRAWN = ("before", "normalised", "after")  # of the four stages: see analysis/norms.py
+Row = dict[str, Any]
+Ends = tuple[float, float]
 
 
-def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
-    """The D values of one token before, normalised and after, each on its own axis.
+def norm_stops(steps: Both[Steps], dimension: int) -> list[Row]:
+    """What is to be drawn at each of the `STOPS`, as a row; `components.spread` draws them.
 
-    A line stands at the mean, a band of one standard deviation about it, a mark below the dimension's value.
-    The unchanged model's, where they are others, are outlined in the same bins.
+    Each of the D numbers is a brick: `bins` says in which column it lies, `slots` how many lie below it. Column
+    i begins at `low` + i * `width`. The chosen dimension lies lowest. `axis` are the ends of what is in
+    sight, `ghost` the unchanged model's columns and moments, None where it has the same numbers.
     """
-    colors = palette(mode)
-    width = 0.3
-    gap = 0.05
-    traces: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {"bargap": 0.06, "shapes": [], "annotations": []}
-    tallest = 0
-    for number, stage in enumerate(DRAWN, start=1):
-        values = steps.map(lambda s, stage=stage: s.stage(stage))  # type: ignore[misc]
-        x = values.now
-        old = values.was if values.moved else None
-        counts, edges = histogram(x, also=old)
-        axes, (xaxis, yaxis) = axis_names(number)
-        start = (number - 1) * (width + gap)
-        mean = float(x.mean())
-        deviation = float(x.std())
-        between = "%{customdata[0]:.3f} and %{customdata[1]:.3f}<extra></extra>"
-        fill = {"color": colors.accent if stage == "after" else colors.quiet, "line": {"width": 0}}
-        bars = {"type": "bar", "x": (edges[:-1] + edges[1:]) / 2, "y": counts, "marker": fill}
-        # the customdata is (bins, 2): each bin's two edges
-        bars |= {
-            "width": np.diff(edges) * 0.94,
-            "customdata": np.stack([edges[:-1], edges[1:]], axis=-1),
+    names, sentences = _words(steps.now)
+    moved = any(steps.map(attrgetter(stop)).moved for stop in STOPS)
+    rows = []
+    columns = []
+    for stop, name, says in zip(STOPS, names, sentences, strict=True):
+        values = steps.map(attrgetter(stop))
+        old = values.was if moved else None
+        counts, edges = histogram(values.now, also=old)
+        bins, slots = bricks(values.now, edges, dimension)
+        row = {
+            "name": name,
+            "says": says,
+            "values": values.now,
+            "bins": bins,
+            "slots": slots,
+            "low": float(edges[0]),
+            "width": float(edges[1] - edges[0]),
+            "tallest": int(counts.max()),
+            "told": _moments(values.now),
+            "mark": f"dimension {dimension}: {significant(float(values.now[dimension]), 4)}",
+            "ghost": None,
         }
-        bars |= {"hovertemplate": f"{stage}: %{{y}} dimensions lie between {between}"}
-        opacity = 1 if old is None else 0.5  # so that the outline is seen where it lies on them
-        traces.append(bars | {"opacity": opacity} | on(number))
-        dot = _mark(float(x[dimension]), stage, dimension, colors.positive, "triangle-up")
-        traces.append(dot | on(number))
         if old is not None:
-            old_counts, _ = histogram(old, also=x)
-            stroke = line(colors.ghost, 2) | {"shape": "hv"}
-            # (bins + 2,) each: up from the axis, and down to it again
-            ends = np.concatenate([edges[:1], edges])
-            heights = np.concatenate([[0], old_counts, [0]])
-            traces.append(ghost_curve(ends, heights, mode, line=stroke, **on(number)))
-            old_stage = f"{stage}, {UNCHANGED}"
-            dot = _mark(
-                float(old[dimension]), old_stage, dimension, colors.ghost, "triangle-up-open"
-            )
-            traces.append(dot | on(number))
-            tallest = max(tallest, int(old_counts.max()))
-        tallest = max(tallest, int(counts.max()))
-        layout["shapes"] += [
-            band(mean - deviation, mean + deviation, colors.panel, axes),
-            upright(mean, line(colors.ink, 1.5), axes),
-        ]
-        # a mean that is zero but for rounding is written as zero: 2 × 10⁻¹⁷ would read as a discovery
-        if abs(mean) < 1e-9:
-            mean_text = "0"
-        else:
-            mean_text = significant(mean)
-        words = f"<b>{stage}</b><br>mean {mean_text}<br>variance {significant(deviation**2, 4)}"
-        layout["annotations"].append(heading(words, start, 1))
-        layout[xaxis] = {"domain": [start, start + width], "anchor": axes[1]}
-        layout[yaxis] = {"anchor": axes[0], "showticklabels": number == 1}
-        layout[yaxis] |= {"matches": "y"} if number > 1 else {}
-    layout["yaxis"] |= {"title": {"text": "dimensions"}, "range": [0, tallest * 1.05]}
-    return figure(traces, layout, mode, height=330, t=70)
+            old_counts, _ = histogram(old, also=values.now)
+            row["tallest"] = max(row["tallest"], int(old_counts.max()))
+            told = ", ".join(_moments(old))
+            row["ghost"] = {
+                "counts": old_counts,
+                "mark": float(old[dimension]),
+                "told": f"unchanged: {told}",
+            }
+        rows.append(row)
+        columns.append((float(edges[0]), float(edges[-1])))
+    for row, ends in zip(rows, axes(columns), strict=True):
+        row["axis"] = ends
+    return rows
 
 
-def _mark(value: float, stage: str, dimension: int, color: str, symbol: str) -> dict[str, Any]:
-    """A triangle on the axis, below the chosen dimension's value."""
-    says = f"dimension {dimension}, {stage}: %{{x:.4f}}<extra></extra>"
-    marker = {"symbol": symbol, "size": 13, "color": color}
-    return dots([value], [0], marker, cliponaxis=False, hovertemplate=says)
+def bricks(
+    values: Vector, edges: Vector, dimension: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The column of each value, and how many lie below it in that column: (D,) each.
+
+    Those of a column lie in the order of their dimensions; the chosen dimension is the lowest of its column.
+    """
+    last = len(edges) - 2
+    bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, last)
+    order = np.argsort(np.arange(len(values)) != dimension, kind="stable")
+    slots = np.empty(len(values), dtype=np.int64)
+    slots[order] = pd.Series(bins[order]).groupby(bins[order]).cumcount().to_numpy()
+    return bins.astype(np.int64), slots
+
+
+def axes(columns: list[Ends]) -> list[Ends]:
+    """What is in sight of the axis at each stop: all columns, 0, and after the division -1 to 1 as well.
+
+    `columns` are the ends of all columns together, at each stop.
+
+    All stops have one axis where each of them can be seen on it. Else the first two have a wider or a
+    narrower one than the last two, and one sees how it is zoomed.
+    """
+    given = _around([*columns[:2], (0.0, 0.0)])
+    taken = _around([*columns[2:], (-1.0, 1.0)])
+    lengths = sorted(high - low for low, high in (given, taken))
+    if lengths[1] <= SAME_AXIS * lengths[0]:
+        given = taken = _around([given, taken])
+    return [_with_room(ends) for ends in (given, given, taken, taken)]
+
+
+def _around(parts: list[Ends]) -> Ends:
+    return min(low for low, _ in parts), max(high for _, high in parts)
+
+
+def _with_room(ends: Ends) -> Ends:
+    room = ROOM * (ends[1] - ends[0])
+    return ends[0] - room, ends[1] + room
+
+
+def _moments(values: Vector) -> list[str]:
+    """Mean and standard deviation, in words."""
+    largest = float(np.abs(values).max())
+    words = []
+    for name, value in (("mean", values.mean()), ("standard deviation", values.std())):
+        shown = significant(float(value))
+        if abs(value) <= ROUNDING * largest:
+            shown = "0"
+        words.append(f"{name} {shown}")
+    return words
+
+
+def _words(steps: Steps) -> tuple[list[str], list[str]]:
+    """What each stop is called, and what it says."""
+    size = len(steps.before)
+    parts = variance_parts(steps)
+    mean = _moments(steps.before)[0].removeprefix("mean ")
+    divisor = f"√(variance + eps) = {significant(steps.deviation)}"
+    moved = f"Subtract the mean, {mean}: all {size} numbers move together, until their mean is 0."
+    if mean == "0":
+        moved = "Subtract the mean. It is 0 already: nothing moves."
+    how = "squeezed"
+    if steps.deviation < 1:
+        how = "stretched"
+    reached = significant(float(np.sqrt(parts.normalised)))
+    if reached == "1.00":
+        reached = "1"
+    divided = f"They are {how} until their standard deviation is {reached}."
+    if parts.normalised < NEARLY_ONE:
+        divided = (
+            "They differ too little for a standard deviation of 1: eps keeps the divisor above 0."
+        )
+    last = "Scale"
+    learned = "Each number is multiplied by a scale of its own."
+    nothing = "Every scale is 1: nothing moves."
+    if steps.has_shift:
+        last = "Scale and shift"
+        learned = "Each number is multiplied by a scale of its own, and a shift is added."
+        nothing = "Every scale is 1 and every shift is 0: nothing moves."
+    ending = f"Training chose them: the variance ends at {significant(parts.after)}."
+    if not steps.has_shift:
+        ending = f"Training chose it: the variance ends at {significant(parts.after)}."
+    if np.all(steps.scale == 1) and np.all(steps.shift == 0):
+        learned = nothing
+        ending = f"The variance stays {significant(parts.after)}."
+    names = ["In", "Minus the mean", "Divided by √variance", last]
+    sentences = [
+        f"The {size} numbers of the token, as they come in.",
+        moved,
+        f"Divide by {divisor}. {divided}",
+        f"{learned} {ending}",
+    ]
+    return names, sentences

@@ -9,12 +9,15 @@ import streamlit as st
 import torch
 
 from gptviz.analysis.next_token import candidates as most_probable
+from gptviz.analysis.norms import norm_steps
 from gptviz.both import Both
+from gptviz.engine.layer_norms import Norm
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.tokens import Token
 from gptviz.figures.candidates import candidate_rows, column_heads, draw_rows
 from gptviz.figures.head_grid import thumbnails
 from gptviz.figures.next_token import surprise_rows
+from gptviz.figures.norms import norm_stops
 from gptviz.figures.theme import figure, palette
 from gptviz.tokenizer import get_encoding, show_token
 from gptviz.tokenizer.simple import UNK, Cut
@@ -40,6 +43,7 @@ from gptviz.ui.components.matrix import Panel, attention_panel, matrix as draw_m
 from gptviz.ui.components.merges import merges as draw_merges
 from gptviz.ui.components.prompt import prompt as draw_prompt
 from gptviz.ui.components.saved import Saved
+from gptviz.ui.components.spread import draw_spread
 from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.components.token_cards import token_cards as draw_token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows as draw_tokenizer_rows
@@ -303,6 +307,15 @@ def merges(on: On) -> None:
 def prompt(on: On) -> None:
     """A text to type over."""
     draw_prompt("one two", "", False, on("run"))
+
+
+def spread(on: On) -> None:
+    """Sixteen numbers of a changed model: four stops, squeezed so much that the axis is zoomed."""
+    found = Both(90 * np.sin(np.arange(16.0) ** 2) + 30, 60 * np.cos(np.arange(16.0)))
+    scale = torch.full((16,), 0.5)
+    norm = Norm("final", None, ("resid_post", 0), 1e-5, scale, torch.arange(16) / 8)
+    steps = found.map(lambda values: norm_steps(norm, values))
+    draw_spread("example", norm_stops(steps, 3), 3, "Sixteen numbers")
 
 
 def surprise(on: On) -> None:

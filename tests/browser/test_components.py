@@ -16,7 +16,7 @@ from tests.browser.axe import shut_out
 from tests.browser.components_app import with_examples
 from tests.browser.conftest import by, settled, start_server, stop_server
 
-SILENT = {"chart", "merges", "tokenizer_rows", "guide_look"}  # they send nothing
+SILENT = {"chart", "merges", "spread", "tokenizer_rows", "guide_look"}  # they send nothing
 
 
 def part(page, component, *path):
@@ -383,6 +383,54 @@ def test_a_windows_targets_stand_under_its_inputs_and_one_further_on(open_exampl
     assert [cell[:2] for cell in targets] == [[1, 2 + i] for i in range(4)]
     columns = {position: x for _, position, x in inputs}
     assert all(abs(columns[position] - x) < 1 for _, position, x in targets)
+
+
+def spread_at(page, **what):
+    """The picture of the norm when this is true of it."""
+    shown = part(page, "spread", by("spread", **what))
+    shown.wait_for()
+    picture = part(page, "spread", by("spread-picture")).evaluate("(node) => ({ ...node.dataset })")
+    return {name: float(picture[name]) for name in ("mean", "deviation", "low", "high")}
+
+
+def test_a_norm_plays_once_by_itself_and_is_where_it_is_told_to_be(open_example):
+    page = open_example("spread")
+    values = 90 * np.sin(np.arange(16.0) ** 2) + 30
+    spread_at(page, playing="true", played=1)
+    end = spread_at(page, at=3, playing="false", moves="false")
+    shown = {}
+    for stop in (2, 1, 0):  # back again, by hand
+        part(page, "spread", by("spread-stop", stop=stop)).click()
+        shown[stop] = spread_at(page, at=stop, moves="false")
+    assert shown[0]["mean"] == pytest.approx(values.mean(), rel=1e-5)
+    assert shown[0]["deviation"] == pytest.approx(values.std(), rel=1e-5)
+    assert (shown[1]["mean"], shown[2]["mean"]) == (pytest.approx(0, abs=1e-4),) * 2
+    assert shown[1]["deviation"] == pytest.approx(values.std(), rel=1e-5)
+    assert shown[2]["deviation"] == pytest.approx(1, rel=1e-5)
+    # the axis is zoomed between the second and the third, and only there
+    ends = [(one["low"], one["high"]) for one in (shown[0], shown[1], shown[2], end)]
+    assert ends[0] == ends[1] and ends[2] == ends[3] and ends[0][1] > 10 * ends[2][1]
+    # by keyboard, and played again only if asked for
+    keys(page, "spread", by("spread-stop", stop=0), "ArrowRight Enter")
+    spread_at(page, at=1, moves="false", playing="false")
+    part(page, "spread", by("spread-play")).click()
+    spread_at(page, playing="true")
+    # a click ends it: at once where something moves
+    part(page, "spread", by("spread", moves="true")).wait_for()
+    part(page, "spread", by("spread-stop", stop=0)).click()
+    assert spread_at(page, at=0, playing="false", moves="false") == shown[0]
+
+
+def test_a_norm_stands_still_where_no_motion_is_wanted(open_example):
+    page = open_example("spread")
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    end = spread_at(page, at=3, playing="false", moves="false")
+    part(page, "spread", by("spread-play")).click()
+    start = spread_at(page, at=1, playing="false", moves="false")
+    part(page, "spread", by("spread-stop", stop=3)).click()
+    assert spread_at(page, at=3, playing="false", moves="false") == end != start
+    page.emulate_media(reduced_motion="no-preference")
 
 
 def test_every_merge_of_a_ladder_is_on_the_page(open_example):

@@ -32,16 +32,16 @@ def spread(lm, t):
     grids = norm_grids(lm, t, "variance")
     norm = inside(lm, t, "final", AT)
     return {
-        (1, "z"): [np.log10(grid) for grid in grids],
-        (2, "y"): [grid[:, AT] for grid in grids],
-        (3, "y"): [norm.scale],
-        (4, "y"): [norm.shift],
+        (0, "z"): [np.log10(grid) for grid in grids],
+        (1, "y"): [grid[:, AT] for grid in grids],
+        (2, "y"): [norm.scale],
+        (3, "y"): [norm.shift],
     }
 
 
 def middle(lm, t):
     grids = norm_grids(lm, t, "mean")
-    return {(1, "z"): grids, (2, "y"): [grid[:, AT] for grid in grids]}
+    return {(0, "z"): grids, (1, "y"): [grid[:, AT] for grid in grids]}
 
 
 def ladder(lm, t):

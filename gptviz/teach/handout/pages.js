@@ -271,8 +271,8 @@ function layernormPage() {
 // The words of pages/layernorm.py on one token: { verbs, reached, ending }.
 function normSays(before, after, name) {
   const middle = mean(before), spread = variance(before), by = Math.sqrt(spread + config.norm_eps);
-  const isFlat = spread / by ** 2 < 0.95, verbs = isFlat ? 'shifts' : 'shifts and rescales';
-  const reached = isFlat ? 'to mean zero; they differ too little to reach variance one' : 'to mean zero and variance one';
+  const isFlat = spread / by ** 2 < 0.95, verbs = 'slides', how = by < 1 ? 'stretches' : 'squeezes';
+  const reached = isFlat ? 'to mean zero; they differ too little for variance one' : `to mean zero and ${how} them to variance one`;
   const learned = config.norm_bias ? 'a scale and a shift' : 'a scale';
   const idle = [...after].every((value, i) => Math.abs(value - (before[i] - middle) / by) < 1e-4);
   if (name === 'final' && run.was && state.edits.some((edit) => /^final[@=]/.test(edit)))

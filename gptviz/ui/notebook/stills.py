@@ -352,6 +352,68 @@ def _draws(canvas: Canvas, data: Data, colors: Palette) -> None:
     canvas.height += table.height
 
 
+def _spread(canvas: Canvas, data: Data, colors: Palette) -> None:
+    """All stops below each other, each on the axis that is in sight there."""
+    for order, stop in enumerate(data["stops"], start=1):
+        top = canvas.height
+        canvas.write(8, top + 16, f"{order} {stop['name']}", LABEL, colors.ink, bold=True)
+        told = [", ".join(stop["told"])]
+        if stop["ghost"]:
+            told.append(stop["ghost"]["told"])
+        canvas.write(8, top + 34, "; ".join(told), SMALL, colors.quiet)
+        panel = _stop(stop, data["dimension"], colors)
+        canvas.place(panel, 8.0, top + 42)
+        canvas.height = top + 42 + panel.height + GAP
+
+
+def _stop(stop: Data, dimension: int, colors: Palette) -> Canvas:
+    """One stop's bricks: a column each, the chosen dimension's brick, mean, band, and the axis."""
+    width = WIDTH - 16
+    height = 110.0
+    panel = Canvas(width, height + 34, colors.paper)
+    low, high = stop["axis"]
+
+    def x(value: float) -> float:
+        return (value - low) / (high - low) * width
+
+    values = _numbers(stop["values"]["base64"]).astype(float)
+    bins = _numbers(stop["bins"], "<u2")
+    tall = height / max(1, stop["tallest"])
+    column = stop["width"] * width / (high - low)
+    mean = float(values.mean())
+    deviation = float(values.std())
+    band = x(mean + deviation) - x(mean - deviation)
+    panel.add(Rectangle(x(mean - deviation), 0, band, height, colors.accent, opacity=0.15))
+    for place, count in enumerate(np.bincount(bins).tolist()):
+        left = x(stop["low"] + place * stop["width"])
+        size = count * tall
+        panel.add(Rectangle(left, height - size, column, size, colors.quiet, opacity=0.8))
+    left = x(stop["low"] + int(bins[dimension]) * stop["width"])
+    panel.add(Rectangle(left, height - tall, column, tall, colors.positive))
+    if stop["ghost"]:
+        points = [(x(stop["low"]), height)]
+        for place, count in enumerate(stop["ghost"]["counts"]):
+            level = height - count * tall
+            points.append((x(stop["low"] + place * stop["width"]), level))
+            points.append((x(stop["low"] + (place + 1) * stop["width"]), level))
+        points.append((points[-1][0], height))
+        panel.add(Line(tuple(points), colors.ghost, 2.0))
+    panel.add(Line(((x(mean), 0.0), (x(mean), height)), colors.ink, 2.0))
+    panel.add(Line(((0.0, height), (width, height)), colors.quiet))
+    mark = x(float(values[dimension]))
+    corners = ((mark, height + 1), (mark + 5, height + 10), (mark - 5, height + 10))
+    panel.add(Line(corners, None, fill=colors.positive))
+    for end, anchor in ((low, "start"), (0.0, "middle"), (high, "end")):
+        panel.write(x(end), height + 26, number(end), SMALL, colors.quiet, anchor=anchor)
+    anchor = "start"
+    beside = mark + 9
+    if mark > width / 2:
+        anchor = "end"
+        beside = mark - 9
+    panel.write(beside, height + 11, stop["mark"], SMALL, colors.ink, anchor=anchor)
+    return panel
+
+
 def _branches(canvas: Canvas, data: Data, colors: Palette) -> None:
     rows = [["", "text", "ln p", "perplexity"]]
     rows += [
@@ -707,6 +769,7 @@ STILLS: dict[str, Callable[[Canvas, Data, Palette], None]] = {
     "machine": _machine,
     "matrix": _matrix,
     "merges": _merges,
+    "spread": _spread,
     "surprise": _surprise,
     "token_cards": _token_cards,
     "tokenizer_rows": _tokenizer_rows,

@@ -130,8 +130,10 @@ def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_tra
     before = (torch.get_num_threads(), sys.modules["__main__"])
     norms = t.show("layernorm", quantity="mean", position=2)
     parts = {part["key"]: part for part in norms.parts if "figure" in part}
-    keys = [f"layernorm_{one}" for one in ("histograms", "grids", "depth", "weights", "shift")]
+    keys = [f"layernorm_{one}" for one in ("grids", "depth", "weights", "shift")]
     assert [*parts] == keys and norms.title == "LayerNorm: How are the numbers kept in range?"
+    (picture,) = [part["data"] for part in norms.parts if part.get("draw") == "spread"]
+    assert len(picture["stops"]) == 4 and not picture["stops"][0]["ghost"]  # the change comes later
     for run in (t, lm.trace(TEXT)):
         found = run.norms().query("position == 2")
         for name in ("mean", "mean_after"):
@@ -140,8 +142,8 @@ def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_tra
                 as_numbers(y) == pytest.approx(found[name].to_numpy(), abs=1e-5) for y in lines
             ), name
     texts = [part["text"] for part in norms.parts if "text" in part]
-    assert texts[0].startswith("LayerNorm shifts and rescales the 256 numbers of ·sat to mean zero")
-    assert "Every norm, every token" in texts and not any(
+    assert texts[0].startswith("LayerNorm slides the 256 numbers of ·sat to mean zero and")
+    assert "What comes into every norm, and what leaves it?" in texts and not any(
         re.search(r"[<>*`]|click", text) for text in texts
     )
     assert (
