@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gptviz.engine.sampling import Sampling, distribution
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.browser.conftest import address, press, settled, went
 from tests.browser.test_shell import prompt
@@ -77,7 +78,7 @@ def drag(page, name, steps):
 
 @pytest.mark.parametrize("edits", ["", "z.4.3=zero"])
 def test_while_a_slider_is_held_the_bars_show_what_the_page_shows_when_it_is_let_go(
-    open_page, edits
+    open_page, mini, edits
 ):
     page = open_page("next_token", text=TEXT, edits=edits, top_k=300)
     held = page.locator("[data-testid=candidates][data-held]")
@@ -107,8 +108,10 @@ def test_while_a_slider_is_held_the_bars_show_what_the_page_shows_when_it_is_let
     assert float(drawn[0]["p"]) > float(start[0]["probability"]) + 0.1
     assert any(row["out"] for row in drawn)
     # a number between two steps is not a slider that was moved
-    open_page("next_token", text=TEXT, temperature=0.333)
-    assert not held.count()
+    between = open_page("next_token", text=TEXT, temperature=0.333)
+    expected = distribution(mini.trace(TEXT).logits(-1), Sampling(0.333)).probabilities.max()
+    assert float(candidates(between)[0]["probability"]) == pytest.approx(float(expected), rel=1e-4)
+    assert not between.locator("[data-testid=candidates][data-held]").count()
 
 
 # each slide of a bar, slowed down so that it is still there when the test looks
