@@ -18,7 +18,7 @@ from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.marks import UNCHANGED
 from gptviz.model import GPTModel
 from gptviz.ui import sheet, words
-from gptviz.ui.components.candidates import candidate_bars
+from gptviz.ui.components.candidates import candidate_bars, held_sliders
 from gptviz.ui.shell import prompt as prompt_box, sampling as controls, state, target
 from gptviz.ui.shell.navigation import page_target
 
@@ -123,6 +123,19 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     # what tells the picture from the one of the model as it is, for the file's name
     set_to = {"temperature": sampling.temperature, "top-k": sampling.top_k, "top-p": sampling.top_p}
     which = [f"{name}{value:g}" for name, value in set_to.items() if value not in (None, 1.0)]
+    settings = {
+        "temperature": sampling.temperature,
+        "top_k": sampling.top_k,
+        "top_p": sampling.top_p,
+    }
+    text = scene.run.ids[: scene.position + 1]
+    live = held_sliders(
+        runs_of.map(lambda run: target.logits_at(run, scene.position)),
+        settings,
+        {"temperature": controls.TEMPERATURE.name, "top_p": controls.TOP_P.name},
+        stale="next_headline",
+        about=controls.name_of([*scene.key.encode(), *text]),
+    )
     candidate_bars(
         rows,
         rest,
@@ -130,6 +143,7 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         lambda i: say(append(i)),
         action="Append" if last else "Continue with it",
         saved=scene.saved("next_token", "The most probable next tokens", *which),
+        live=live,
     )
     go_on(sampling)
     look_for(sampling, found)

@@ -19,16 +19,20 @@ Row = dict[str, Any]
 
 
 def column_heads(sampling: Sampling, compared: bool = False) -> dict[str, str]:
-    """The heading of each column, with the sliders' values; `compared` adds the unchanged one."""
-    scaled = f"÷ {abs(sampling.temperature):g}"  # -0.0 is a temperature, too: it reads as 0
-    heads = {
-        "rank": "rank",
-        "token": "token",
-        "logit": "logit",
-        "scaled": scaled,
-        "filter": "filters",
-    }
-    return heads | ({"before": UNCHANGED, "p": CHANGED} if compared else {"p": "probability"})
+    """The heading of each column, with the sliders' values; `compared` adds the unchanged one.
+
+    A step that does nothing has no column: the room is the bars'. A division by 1 is left out together with
+    the logit, and the filters where none is set.
+    """
+    heads = {"rank": "rank", "token": "token"}
+    if sampling.temperature != 1:
+        # -0.0 is a temperature, too: it reads as 0
+        heads |= {"logit": "logit", "scaled": f"÷ {abs(sampling.temperature):g}"}
+    if sampling.top_k is not None or sampling.top_p not in (None, 1):
+        heads["filter"] = "filters"
+    if compared:
+        return heads | {"before": UNCHANGED, "p": CHANGED}
+    return heads | {"p": "probability"}
 
 
 def candidate_rows(
@@ -46,7 +50,8 @@ def candidate_rows(
 
     A row's `ghost` is what it is compared with: its probability in `unchanged`, those of the model without
     edits under the same settings; else, where settings change something, the model's own; else None.
-    `was_first`: it is the most probable token of the unchanged model alone.
+    `was_rank` is its rank in that model, 0 without one; `was_first`: it is the most probable token of the
+    unchanged model alone.
     """
     rows = []
     for row in found.table.to_dict("records"):
@@ -73,7 +78,7 @@ def candidate_rows(
         }
         first = row["rank"] == 1
         marks = {"first": first, "was_first": rank == 1 and not first, "out": cut, "rest": False}
-        marks |= {"whole": whole(token), "came": token == came}
+        marks |= {"whole": whole(token), "came": token == came, "was_rank": rank}
         shown = {"key": str(token), "token": name(token), "ghost": ghost, "sentence": sentence}
         rows.append(row | shown | texts | marks)
     return rows, _rest(found, sampling, unchanged) if found.rest else None
@@ -134,7 +139,7 @@ def _rest(candidates: Candidates, sampling: Sampling, unchanged: Candidates | No
         "model_probability": candidates.rest_model_probability,
     }
     shown = {"key": "rest", "token": _others(candidates), "ghost": ghost, "sentence": sentence}
-    return {"id": None, "rank": 0} | numbers | shown | texts | marks
+    return {"id": None, "rank": 0, "was_rank": 0} | numbers | shown | texts | marks
 
 
 def _steps(row: Row, candidates: Candidates, sampling: Sampling, model: str) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gptviz.engine.sampling import Sampling, distribution
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.browser.conftest import address, press, settled, went
 from tests.browser.test_shell import prompt
@@ -41,11 +42,121 @@ def test_bars_are_as_long_as_their_numbers_and_stand_in_the_outline_of_the_uncha
         assert float(first.locator(part).inner_text()) == pytest.approx(
             float(rows[0][carried]), abs=5e-4
         )
-    projected = open_page("next_token", viewport=(1280, 800), edits=edits, present="on")
-    row, last = (
-        projected.get_by_test_id(name).first.bounding_box() for name in ("candidate", "append")
-    )
-    assert last["x"] + last["width"] <= row["x"] + row["width"]
+    for query in ({"edits": edits}, {}, {"temperature": 0.7, "top_k": 20}):
+        projected = open_page("next_token", viewport=(1280, 800), present="on", **query)
+        row, last = (
+            projected.get_by_test_id(name).first.bounding_box() for name in ("candidate", "append")
+        )
+        assert last["x"] + last["width"] <= row["x"] + row["width"]
+        bar = projected.get_by_test_id("candidate").first.locator(".bar").bounding_box()
+        assert bar["width"] >= 0.4 * row["width"]
+
+
+# what stands in each row, in words and as a number, without the columns that only a run of the page brings
+SEEN = """() => {
+  const of = (row, part) => row.querySelector(part)?.innerText;
+  const [host] = [...document.querySelectorAll('*')].filter((one) => one.shadowRoot?.querySelector('.candidates'));
+  return [...host.shadowRoot.querySelectorAll('.row')].map((row) => ({
+    token: of(row, '.token'), p: of(row, '.p'), before: of(row, '.before'), out: row.classList.contains('out'),
+    probability: Number(row.dataset.probability), ghost: row.dataset.ghost && Number(row.dataset.ghost) }));
+}"""
+
+
+def drag(page, name, steps):
+    """Take a slider's handle and move it by so many of its steps, without letting go."""
+    slider = page.get_by_role("slider", name=name)
+    track = page.get_by_role("group", name=name).bounding_box()
+    box = slider.locator("xpath=../..").bounding_box()
+    x = box["x"] + box["width"] / 2
+    y = box["y"] + box["height"] / 2
+    least, most, step = (float(slider.get_attribute(each)) for each in ("min", "max", "step"))
+    room = track["width"] - box["width"]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + steps * step / (most - least) * room, y, steps=4)
+
+
+@pytest.mark.parametrize("edits", ["", "z.4.3=zero"])
+def test_while_a_slider_is_held_the_bars_show_what_the_page_shows_when_it_is_let_go(
+    open_page, mini, edits
+):
+    page = open_page("next_token", text=TEXT, edits=edits, top_k=300)
+    held = page.locator("[data-testid=candidates][data-held]")
+    start = candidates(page)
+    for name, steps, param in (("Temperature", 11, "temperature"), ("Top-p", -95, "top_p")):
+        before = page.url
+        drag(page, name, steps)
+        held.wait_for()
+        value = page.get_by_role("slider", name=name).get_attribute("aria-valuetext")
+        seen = page.evaluate(SEEN)
+        said = page.get_by_test_id("sentence").inner_text()
+        assert page.url == before  # the server has heard nothing
+        assert f"{name.lower()} {value}" in said
+        page.mouse.up()
+        page.wait_for_url(f"**{param}=*")
+        held.wait_for(state="detached")
+        settled(page)
+        drawn = page.evaluate(SEEN)
+        assert float(address(page)[param]) == float(value)
+        nats = float(page.get_by_test_id("entropy").get_attribute("data-nats"))
+        assert f"entropy {nats / np.log(2):.2f} bits" in said
+        for one, other in zip(seen, drawn, strict=True):
+            for part in ("probability", "ghost"):
+                numbers = [each.pop(part, None) or 0 for each in (one, other)]
+                assert numbers[0] == pytest.approx(numbers[1], rel=1e-9)
+            assert one == other
+    assert float(drawn[0]["p"]) > float(start[0]["probability"]) + 0.1
+    assert any(row["out"] for row in drawn)
+    # a number between two steps is not a slider that was moved
+    between = open_page("next_token", text=TEXT, temperature=0.333)
+    expected = distribution(mini.trace(TEXT).logits(-1), Sampling(0.333)).probabilities.max()
+    assert float(candidates(between)[0]["probability"]) == pytest.approx(float(expected), rel=1e-4)
+    assert not between.locator("[data-testid=candidates][data-held]").count()
+
+
+# each slide of a bar, slowed down so that it is still there when the test looks
+SLIDES = """() => {
+  const animate = Element.prototype.animate;
+  window.slides = [];
+  Element.prototype.animate = function (frames, options) {
+    const one = animate.call(this, frames, options), bar = this.closest('[data-bar]');
+    if (bar) {
+      const [from, to] = frames.map(({ width }) => parseFloat(width) / 100);
+      window.slides.push({ token: bar.dataset.bar, part: this.className, from, to, lasts: options.duration });
+      one.playbackRate = 0.001;
+    }
+    return one;
+  };
+}"""
+MOVING = "(bars) => bars.getAnimations({ subtree: true }).length"
+
+
+def test_after_a_change_of_the_model_bars_slide_from_the_old_value_to_the_new(open_page, mini):
+    edits = "z.4.3=zero"
+    page = open_page("next_token", edits=edits)
+    page.evaluate(SLIDES)
+    bars = page.get_by_test_id("candidates")
+    switch = page.get_by_test_id("changes-switch")
+    was, now = (lm.trace(DEFAULT_TEXT).logits(-1).softmax(0) for lm in (mini, mini.edited(edits)))
+    press(switch)  # who wants less motion sees none
+    press(switch)
+    assert page.evaluate("window.slides") == []
+    page.emulate_media(reduced_motion="no-preference")
+    for start, end in ((now, was), (was, now)):
+        page.evaluate("window.slides = []")
+        press(switch)
+        slides = [one for one in page.evaluate("window.slides") if one["token"] != "rest"]
+        assert len(slides) > 3 and bars.evaluate(MOVING) > 3
+        for one in slides:
+            token = int(one["token"])
+            assert one["from"] == pytest.approx(float(start[token]), abs=1e-5)
+            assert one["to"] == pytest.approx(float(end[token]), abs=1e-5)
+            assert one["lasts"] <= 600
+        if end is now:  # the old outline stays
+            outline = candidates(page)[0]["outline"]
+            assert outline == pytest.approx(float(was.max()), abs=0.02)
+        page.mouse.click(5, 790)
+        assert bars.evaluate(MOVING) == 0
 
 
 def test_a_token_is_appended_at_the_selected_place_and_the_choices_go_along(open_page, mini):

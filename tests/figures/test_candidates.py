@@ -68,6 +68,15 @@ def test_temperature_zero_divides_by_nothing():
     assert column_heads(Sampling(0.0))["scaled"] == "÷ 0"
 
 
+def test_a_step_that_does_nothing_has_no_column():
+    assert list(column_heads(Sampling())) == ["rank", "token", "p"]
+    assert column_heads(Sampling(1.0, None, 1.0)) == column_heads(Sampling())
+    assert {"logit", "scaled"} <= column_heads(Sampling(0.9)).keys()
+    assert "filter" not in column_heads(Sampling(0.9))
+    for sampling in (Sampling(1.0, 5), Sampling(1.0, None, 0.9)):
+        assert "filter" in column_heads(sampling) and "logit" not in column_heads(sampling)
+
+
 def test_rows_and_rest_and_tokens():
     found, rows, rest = rows_of(Sampling(0.5))
     assert sum(row["probability"] for row in rows) + rest["probability"] == pytest.approx(1)

@@ -304,14 +304,7 @@ function histogram(when, name, values, was) {
 
 // ---- Next token ----
 
-const SHOWS = 10;
-
-// A probability with the digits that mean something, and never 0 or 1 by rounding (figures/next_token.py).
-function probable(p) {
-  if (p === 0 || p === 1) return p.toFixed(0);
-  if (p < 0.99) return gv.significant(p);
-  return p.toFixed(Math.max(3, Math.min(15, Math.floor(-Math.log10(Math.max(1 - p, 1e-15)))) + 1));
-}
+const SHOWS = 10, probable = gv.probability;
 
 // Logits by temperature: { order, p, scaled, logSum }; temperature 0 gives the largest everything.
 function distribution(logits, temperature) {
@@ -327,7 +320,7 @@ function nextPage() {
   const own = t === 1 ? now : distribution(run.now.logits, 1), ids = now.order.slice(0, SHOWS);
   if (was && !ids.includes(was.order[0])) ids.push(was.order[0]);
   const rows = ids.map((id) => candidate(id, t, now, own, was));
-  const heads = { rank: 'rank', token: 'token', logit: 'logit', scaled: `÷ ${t}`, filter: '', ...(was ? { before: 'unchanged', p: 'changed' } : { p: 'probability' }) };
+  const heads = { rank: 'rank', token: 'token', logit: 'logit', scaled: `÷ ${t}`, ...(was ? { before: 'unchanged', p: 'changed' } : { p: 'probability' }) };
   const best = now.order[0], old = was ? was.order[0] : best, heat = t === 1 ? '' : ` at temperature ${gv.fixed(t, 2)}`;
   const odds = (id) => both((of) => distribution(of.logits, t).p[id], probable), last = position() === run.ids.length - 1;
   return [

@@ -227,12 +227,19 @@ const gv = (() => {
   // An attention weight: two decimals, and two digits that mean something where it is small.
   const weight = (value) => (Math.abs(value) >= 0.0995 || value === 0 ? fixed(value, 2) : significant(value, 2));
 
+  // A probability with the digits that mean something, and never 0 or 1 by rounding (figures/next_token.py).
+  function probability(p) {
+    if (p === 0 || p === 1) return p.toFixed(0);
+    if (p < 0.99) return significant(p);
+    return p.toFixed(Math.max(3, Math.min(15, Math.floor(-Math.log10(Math.max(1 - p, 1e-15)))) + 1));
+  }
+
   // Any other number of the model: two decimals, none from 1,000 on.
   const number = (value) => fixed(value, Math.abs(value) >= 1000 ? 0 : 2);
 
   return {
     h, render, mount, component, styled, spoken, reveal, grouped, reserving, gradient, prose,
     palette, channels, colorAt, colorTable, textOn,
-    fixed, significant, weight, number,
+    fixed, significant, weight, probability, number,
   };
 })();

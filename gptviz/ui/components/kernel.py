@@ -145,6 +145,11 @@ def elsewhere(draw: Elsewhere, mode: Mode) -> Iterator[None]:
         _elsewhere.reset(token)
 
 
+def drawn_elsewhere() -> bool:
+    """Whether this is drawn for a file or a notebook, where a component is alone, with no page around it."""
+    return _elsewhere.get() is not None
+
+
 def checked(check: Check, value: Any) -> Any:
     """Check the value of an event; None if there is none, or if the drawing did not offer it."""
     try:

@@ -290,6 +290,10 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
     compared = bool(heads.get("before")) or any(row.get("ghost") is not None for row in rows)
     bar = 390.0
     bar_width = 290.0 if compared else 360.0
+    if heads and "scaled" not in heads:  # nothing is divided: the room is the bars'
+        del columns["logit"], columns["scaled"]
+        bar -= 132
+        bar_width += 132
     canvas.height = 22
     names = {
         "rank": "rank",

@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from gptviz import digits
+from gptviz.analysis.next_token import entropy
+from gptviz.engine.sampling import Sampling, distribution
+from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import PALETTES
 from gptviz.teach.handout import SCRIPTS
 from gptviz.ui.components.code import bundle, kernel, own, script
+from gptviz.ui.components.kernel import packed
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPONENTS = ROOT / "gptviz" / "ui" / "components"
@@ -24,7 +29,11 @@ NAMES = sorted({path.parent.name for path in COMPONENTS.glob("*/*.js")})
 
 # what tests/js tries, by the name that it has there
 PURE = {"kernel": "kernel.js", "cells": "matrix/cells.js", "columns": "lens/columns.js"}
-PURE |= {"lines": "arcs/lines.js", "layout": "machine/layout.js"}
+PURE |= {
+    "lines": "arcs/lines.js",
+    "layout": "machine/layout.js",
+    "chances": "candidates/chances.js",
+}
 
 
 def text_of(*files: Path) -> str:
@@ -59,6 +68,32 @@ def digits_table() -> list[tuple[str, float | str, int | None, str]]:
         table += [("fixed", sent, d, digits.fixed(value, d)) for d in (0, 1, 2, 4)]
         table += [("significant", sent, d, digits.significant(value, d)) for d in (1, 2, 3, 5)]
         table += [(name, sent, None, getattr(digits, name)(value)) for name in ("weight", "number")]
+    shares = [abs(x) for x in numbers if abs(x) <= 1] + [1.0, 0.99, 0.9996, 1 - 1e-7, 1 - 1e-15]
+    table += [("probability", p, None, probability_text(p)) for p in shares]
+    return table
+
+
+def chances_table() -> list[dict[str, Any]]:
+    """Logits from the largest down, settings, and what Python's `distribution` makes of them."""
+    generator = torch.Generator().manual_seed(7)
+    logits = [8 * torch.randn(size, generator=generator) for size in (1, 2, 9, 700)]
+    logits.append(torch.full((5,), 3.0))  # all alike
+    table = []
+    for row in logits:
+        ordered = row.sort(descending=True).values
+        for temperature in (0.0, 0.05, 0.7, 1.0, 2.0):
+            for top_k, top_p in ((None, None), (3, None), (None, 0.01), (None, 0.6), (4, 0.9)):
+                found = distribution(ordered, Sampling(temperature, top_k, top_p))
+                table.append(
+                    {
+                        "logits": packed(ordered.numpy()),
+                        "settings": {"temperature": temperature, "top_k": top_k, "top_p": top_p},
+                        "p": found.probabilities.tolist(),
+                        "size": int(found.in_top_k.sum()),
+                        "kept": int(found.kept.sum()),
+                        "bits": entropy(found.probabilities).bits,
+                    }
+                )
     return table
 
 
@@ -66,6 +101,7 @@ def test_the_pure_parts_do_what_python_does(tmp_path):
     facts: dict[str, Any] = {name: text_of(COMPONENTS / path) for name, path in PURE.items()}
     facts["palettes"] = {mode: asdict(colors) for mode, colors in PALETTES.items()}
     facts["digits"] = digits_table()
+    facts["distributions"] = chances_table()
     (tmp_path / "kernel.json").write_text(json.dumps(facts), encoding="utf-8")
     tests = sorted(map(str, (ROOT / "tests" / "js").glob("*.test.js")))
     done = run_node(tmp_path, "--test", *tests, GPTVIZ_KERNEL=str(tmp_path / "kernel.json"))
