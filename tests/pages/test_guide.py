@@ -2,6 +2,7 @@
 
 import html
 import re
+from fnmatch import fnmatch
 
 import pytest
 
@@ -12,11 +13,12 @@ from gptviz.teach.guides.keys import KEYS
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.teach import guide
+from gptviz.ui.teach.cover import WHY
 from gptviz.ui.teach.guide_check import keys_of as keys_in
-from gptviz.ui.teach.question import ANSWERS
+from gptviz.ui.teach.question import ANSWERS, HIDES
 from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import run_page
-from tests.specs import charts, given, links, opened, prose, put
+from tests.specs import given, links, opened, prose, put
 
 TOUR = find("tour").steps
 WRONG = {"word": "umbrella", "number": 77, "choice": 2, "token": 0, "head": (0, 0)}
@@ -67,7 +69,6 @@ def test_a_question_comes_before_its_picture_and_the_truth_after_it(mini, number
     step = TOUR[number - 1]
     expected = truth(mini, step, dict(step.place))
     at = at_step(number)
-    assert not charts(at) and given(at, "chips") is None and given(at, "candidates") is None
     assert filled(step.ask.text, expected.facts) in prose(at) and "This model:" not in prose(at)
     for hint in (
         filled(hint, expected.facts | {"truth": expected.shown}) for hint in step.ask.hints
@@ -218,7 +219,83 @@ def test_a_question_that_is_presented_has_its_text(name, number):
     assert ("‸" in shown) == (step.ask.key == "next_word")
     if "‸" in shown and not at.session_state["token"]:
         assert shown == f"{text}‸"
-    assert text_in_card(run_page(step.page, guide=name, step=number)) is None  # its box shows it
+
+
+ALL_ASKED = [
+    (name, number)
+    for name in files()
+    for number, step in enumerate(find(name).steps, 1)
+    if step.ask is not None and step.ask.kind != "find"  # what is hunted for is found on the page
+]
+COVER = 'data-testid="cover"'
+OF_THE_TEXT = {"prompt", "chips", "hand"}  # a token of the text may be the answer
+
+
+def below_the_bar(block):
+    """The elements of a page, without those of the guide's bar, from top to bottom."""
+    for child in block.children.values():
+        if not hasattr(child, "children"):
+            yield child
+        elif "gv_bar" not in getattr(child.proto, "id", ""):
+            yield from below_the_bar(child)
+
+
+def said_by(element):
+    """What an element could tell: its words, its label and options, a picture's data."""
+    words = [getattr(element.proto, name, "") for name in ("body", "label", "spec", "json", "help")]
+    return "\n".join(map(str, (*words, *getattr(element.proto, "options", ()))))
+
+
+@pytest.mark.parametrize(("name", "number"), ALL_ASKED)
+def test_an_open_question_hides_its_answer_and_nothing_else(mini, name, number):
+    steps = find(name).steps[:number]
+    step = steps[-1]
+    place = {key: value for one in steps for key, value in one.place if key in ("text", "model")}
+    place |= dict(step.place)
+    expected = truth(mini, step, place)
+    at = run_page(step.page, guide=name, step=number, text=place.get("text", DEFAULT_TEXT))
+    assert text_in_card(at) is None  # the box of the page shows the text
+    elements = list(below_the_bar(at.main))
+    covers = [one for one in elements if one.type == "html" and COVER in one.proto.body]
+    assert any(WHY in one.proto.body for one in covers)
+    there = [one for one in elements if one.type != "html" or "gv-cover" not in one.proto.body]
+    # title and question of the page, ways on, text, tokens, choices
+    assert len(there) >= 10 and {"title", "markdown"} <= {one.type for one in there}
+    if step.page not in WITHOUT_TEXT:
+        assert given(at, "prompt") is not None
+    strip = given(at, "chips")
+    hidden = HIDES.get(step.ask.key, ())
+    assert not [one for one in there if one.key in hidden]
+    if "chips" in hidden:
+        assert strip is None
+    elif step.page not in WITHOUT_TEXT or strip is not None:
+        assert strip["next"] is strip["weights"] is strip["shares"] is None
+    assert not at.dataframe and not at.code and not at.get("download_button")
+    answer = re.escape(expected.shown.strip("`"))
+    tells = re.compile(rf"(?<![\w.]){answer}(?!\w|\.\d)")
+    for element in there:
+        if element.key not in OF_THE_TEXT and not is_shown(element, step):
+            assert not tells.search(said_by(element)), said_by(element)[:300]
+    seen = [one for one in there if is_shown(one, step)]
+    if step.page != "heads":  # its trials wait for a process, which is not here
+        assert bool(seen) == bool(step.shows)
+
+
+def is_shown(element, step):
+    """True for a picture that the step says does not tell the answer."""
+    key = re.sub("_(save|clicks)$", "", element.key or "")
+    names = {key, *re.findall('data-testid="([^"]*)"', getattr(element.proto, "body", ""))} - {""}
+    return any(fnmatch(one, pattern) for one in names for pattern in step.shows)
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_what_is_opened_below_an_open_question_is_covered_too(number):
+    panels = [box.key for box in at_step(number).expander if box.key]
+    assert len(panels) >= 4
+    at = opened(at_step(number), *panels)
+    assert not at.dataframe and not at.code and not at.get("download_button")
+    at.button(key="guide_skip").click().run()
+    assert at.dataframe and at.code and at.get("download_button")
 
 
 def test_the_blank_stands_behind_the_selected_token_and_a_text_is_text():

@@ -48,7 +48,7 @@ TOO_DEEP = f"lists and pairs may stand {DEEPEST} deep in one another, and these 
 MOST_STEPS = 60
 MOST_FAULTS = 20
 HEAD = {"title": str, "language": str, "for": str, "minutes": int, "learnt": str}
-STEP = {"page": str, "place": dict, "look": str, "until": dict, "ask": dict}
+STEP = {"page": str, "place": dict, "look": str, "until": dict, "ask": dict, "shows": list}
 ASK = {
     "kind": str, "question": str, "key": str, "with": dict, "between": list, "options": list, "hints": list
 }  # fmt: skip
@@ -84,7 +84,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: `text` is read first, `after` once the question is answered. `line` is its heading's."""
+    """One step: `text` is read first, `after` once the question is answered. `line` is its heading's.
+
+    `shows` are the keys of the pictures that are there while its question is open: they do not tell the answer.
+    """
 
     line: int
     heading: str
@@ -95,6 +98,7 @@ class Step:
     until: Address = ()
     ask: Question | None = None
     after: str = ""
+    shows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -337,7 +341,8 @@ def _step(draft: _Draft, faults: list[tuple[int, str]]) -> Step:
     ask = None
     if "ask" in block:
         ask = _question(block["ask"], draft.at, faults)
-    return Step(draft.line, draft.heading, text, page, place, look, until, ask, after)
+    shows = tuple(map(str, block.get("shows", ())))
+    return Step(draft.line, draft.heading, text, page, place, look, until, ask, after, shows)
 
 
 def _address(values: dict[Any, Any], line: int, faults: list[tuple[int, str]]) -> Address:

@@ -101,11 +101,11 @@ def start_page(
             navigation.draw_links(name)
     notice(model)
     with bar:
-        waits = guide.draw(name, model.lm, model.key, reads_text)
-    if waits and not reads_text:
+        seen = guide.draw(name, model.lm, model.key, reads_text)
+    if seen == guide.NOTHING and not reads_text:
         end_page()
     load = models.code_of(model)
-    return Frame(model.key, load, mode, own, waits, reads_text, of_model)
+    return Frame(model.key, load, mode, own, seen, reads_text, of_model)
 
 
 def _style(mode: Mode) -> None:
@@ -234,7 +234,7 @@ def read_text(frame: Frame, room_beside: bool = False) -> Prompt:
             st.caption(switched)
         limits(frame.key, lm, text)
         prompt_box.special_hint(lm)
-    if frame.waits:
+    if frame.seen == guide.NOTHING:
         end_page()
     listed = changes.found(lm, len(tokens))
     edits = changes.made(listed) if given is None else given.edits

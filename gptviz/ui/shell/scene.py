@@ -37,14 +37,14 @@ ABOVE = "16rem"  # of the screen, for what stands above a picture that is fitted
 @dataclass(frozen=True)
 class Frame:
     """A page without a text: `key` names its model among all that are loaded, `plain_load` is the Python that
-    gives the same, and pictures `of_model` say it; while a question `waits` for its answer, there is none.
+    gives the same, and pictures `of_model` say it. `seen` is "covered" while a question waits for its answer.
     `reads_text`: it is the first step of a page about a text."""
 
     key: str
     plain_load: str
     mode: Mode
     params: tuple[Param, ...]
-    waits: bool
+    seen: str
     reads_text: bool
     of_model: bool
 
@@ -230,6 +230,11 @@ class Scene(Prompt):
         text itself. `shares` are signed, of the tokens up to the selected one: what each gave. `coloured`
         gives each position its own colour, where the page uses the same ones.
         """
+        following = None
+        if self.seen == "covered":  # the colours and the guess could tell an answer
+            weights = shares = None
+        elif not self.truncated:
+            following = most_probable(self.run)
         with self.place:
             chips(
                 self.tokens,
@@ -238,7 +243,7 @@ class Scene(Prompt):
                 weights=weights,
                 shares=shares,
                 coloured=coloured,
-                following=None if self.truncated else most_probable(self.run),
+                following=following,
                 on_append=self.append,
             )
 

@@ -7,7 +7,7 @@ stays.
 
 from fnmatch import fnmatch
 from io import BytesIO
-from typing import Any
+from typing import Any, Final, Literal
 
 import streamlit as st
 
@@ -20,9 +20,9 @@ from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.models.budget import still_here
 from gptviz.ui.shell import address, state
-from gptviz.ui.shell.navigation import CLASS, PAGES, link as door, page_target
+from gptviz.ui.shell.navigation import CLASS, PAGES, link as door, page_file, page_target
 from gptviz.ui.shell.params import Param
-from gptviz.ui.teach import classroom, question
+from gptviz.ui.teach import classroom, cover, question
 from gptviz.ui.words import capital, escaped
 
 _AT = "guide_at"  # in the session: the (guide, step) whose place was taken
@@ -30,6 +30,11 @@ _OWN = "guide_own"  # the text of a guide that was opened as a file
 OWN = "own"  # its name
 _GO = "guide_go"  # the page of the class is left for the step
 _SAID = "guide_said"  # what the address said of both, or was to say, in the run before
+# what may be seen of a page
+Seen = Literal["all", "covered", "nothing"]
+ALL: Final = "all"
+COVERED: Final = "covered"
+NOTHING: Final = "nothing"
 _WRONG = "guide_wrong"  # why the file that was opened last is none
 
 
@@ -261,13 +266,14 @@ def _turn_to(number: int) -> None:
 # ---- the bar ----
 
 
-def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
-    """Draw the bar; True if a question waits, so that the page must not show its picture yet."""
+def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> Seen:
+    """Draw the bar, and say what may be seen of the page: COVERED while a question waits for its answer."""
+    cover.end()
     if classroom.draw_messages():
-        return True
+        return NOTHING
     guide_and_number = current()
     if guide_and_number is None:
-        return False
+        return ALL
     guide, number = guide_and_number
     step = guide.steps[number]
     step_id = (state.GUIDE.value, number)
@@ -286,17 +292,24 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
             _link(label, "arrow_forward", state.GUIDE.value, number + 1, step, "guide_there")
             is_led = state.GUIDE.value == classroom.GUIDE and page != CLASS
             # other pages show the answer, too
-            return is_led and classroom.is_asking_all(number, step.ask)
-        waits = False
+            if is_led and classroom.is_asking_all(number, step.ask):
+                cover.begin(page_file(page), ())
+                return COVERED
+            return ALL
+        hidden = None
         if standing is None or step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
         else:
-            waits = question.ask(step.ask, step, step_id, standing, lm, key, about_text)
+            hidden = question.ask(step.ask, step, step_id, standing, lm, key, about_text)
         if number and number + 1 == len(guide.steps) and step_id[0] not in (None, classroom.GUIDE):
             st.caption(question.counted(step_id[0], guide.steps))
-    if step.look and not waits:
+    if step.ask is not None and hidden is not None:
+        hides = question.HIDES.get(step.ask.key, ())
+        cover.begin(page_file(page), step.shows, hides, hidden)
+        return COVERED
+    if step.look:
         look_at(step.look)
-    return waits
+    return ALL
 
 
 def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> None:

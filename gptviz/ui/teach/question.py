@@ -30,6 +30,8 @@ from gptviz.ui.words import counted as counted_words, escaped, is_or_are
 ANSWERS = "guide_answers"  # (guide, step) -> what was given; None where it was skipped
 HINTS = "guide_hints"  # (guide, step) -> how many are shown
 NEXT_WORD = "next_word"  # the key whose answer stands behind the text
+# keys whose answer is to be seen in the tokens or in the reach of a choice -> the keys of these on the page
+HIDES = {"pieces": ("chips",), "token_count": ("chips",), "window_count": ("dw_window",)}
 _OPENED = "guide_opened"  # the (guide, step) whose truth, a head, was opened
 At = tuple[str | None, int]  # the guide's name, and the step from 0
 
@@ -73,14 +75,14 @@ def ask(
     lm: LanguageModel,
     key: str,
     about_text: bool,
-) -> bool:
-    """Ask, or say what was answered and what is true; True if the picture still has to wait.
+) -> str | None:
+    """Ask, or say what was answered and what is true. Gives the answer that the page must not tell yet, or None.
 
     `about_text`: the step's page is about the text. In presentation nothing else shows the text yet.
     """
     reading = prompt_box.read(lm, state.TEXT.value, state.SPECIAL.value)
     if not reading.ids:
-        return False  # the page says why
+        return None  # the page says why
     last = len(reading.ids) - 1
     token = state.TOKEN.value
     if token is None:
@@ -97,7 +99,7 @@ def ask(
         truth = answer(found.given if found.told else None)
     except (CannotAsk, CaptureError, runs.Busy, ValueError) as error:
         st.info(f"This cannot be asked here: {escaped(str(error))}.")
-        return False
+        return None
     asked = replace(asked, text=filled(asked.text, truth.facts))
     if found.told:
         st.caption(asked.text)  # what was asked stays, or nobody can talk about the answer
@@ -115,7 +117,9 @@ def ask(
             st.fragment(_ballot)(asked, at, truth, run, position)
     if at[0] == classroom.GUIDE:
         votes.draw(at[1], asked, lm.tokens(run.ids), answer)
-    return not found.told and asked.kind != "find"  # what is hunted for is found on the page itself
+    if found.told or asked.kind == "find":  # what is hunted for is found on the page itself
+        return None
+    return truth.shown
 
 
 def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
