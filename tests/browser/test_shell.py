@@ -59,10 +59,10 @@ def test_a_selected_token_follows_everywhere(open_page):
     went(page, "again")
     assert selected(page) == 2 and prompt(page) == FIVE
     press(page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Tokens"))
-    assert title(page) == "Tokens" and selected(page) == 2 and prompt(page) == FIVE
+    assert title(page) == PAGES["tokens"].question and selected(page) == 2 and prompt(page) == FIVE
     assert address(page) == {"text": FIVE, "token": "2"}
     went(page, "back")
-    assert title(page) == "Overview" and selected(page) == 2
+    assert title(page) == PAGES["overview"].question and selected(page) == 2
     went(page, "back")
     assert selected(page) == 1 and prompt(page) == FIVE
 
@@ -99,12 +99,13 @@ def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_p
     page.add_style_tag(content="[data-testid=stMainBlockContainer] { min-height: 2000px; }")
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 300")
     press(links.filter(has_text="Logit lens"))
-    assert title(page) == "Logit lens" and marked.inner_text().split("\n")[-1] == "Logit lens"
+    assert title(page) == PAGES["logit_lens"].question
+    assert marked.inner_text().split("\n")[-1] == "Logit lens"
     assert headings(page) == [True] * 3  # what a person has opened stays open
     assert page.evaluate(scrolled) == 150
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
     press(page.locator(".st-key-gv_next a"))
-    assert title(page) == PAGES[PAGES["logit_lens"].next].title and prompt(page) == FIVE
+    assert title(page) == PAGES[PAGES["logit_lens"].next].question and prompt(page) == FIVE
 
 
 def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
@@ -117,7 +118,7 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
     box = stage.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 1280 and box["y"] + box["height"] <= 810
     press(page.locator(".st-key-gv_present a").last)
-    assert title(page) == "Tokens" and address(page)["present"] == "on"
+    assert title(page) == PAGES["tokens"].question and address(page)["present"] == "on"
     page.get_by_role("button", name="Text").click()
     page.get_by_role("textbox", name="Prompt").fill("Another text")
     page.keyboard.press("Enter")
@@ -169,12 +170,13 @@ def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):
         page.reload()
     settled(page)
     unfold(page, "With the book, by chapter")
-    for name in ("Tokens", "Loss"):
-        box.fill(f"typed for {name}")
-        press(
-            page.get_by_test_id("stSidebarUserContent").get_by_role("link", name=name, exact=True)
-        )
-        assert title(page) == name and prompt(page) == address(page)["text"] == f"typed for {name}"
+    links = page.get_by_test_id("stSidebarUserContent")
+    for door in (PAGES["tokens"], PAGES["loss"]):
+        typed = f"typed for {door.title}"
+        box.fill(typed)
+        press(links.get_by_role("link", name=door.title, exact=True))
+        assert title(page) == door.question
+        assert prompt(page) == address(page)["text"] == typed
         assert draft.get_attribute("data-draft") is None
     box.fill("never run")
     page.get_by_test_id("stSidebarUserContent").get_by_role(
