@@ -197,6 +197,6 @@ def analysis() -> str:
     modules = [path.stem for path in sorted((ROOT / "gptviz" / "analysis").glob("[!_]*.py"))]
     head = [
         "# Every number",
-        "What the pages draw, of a model and a trace. *In code* of a page shows the same.",
+        "What the pages draw, of a model and a trace. The tab *Code* of a page's *Details* shows the same.",
     ]
     return "\n\n".join([*head, *(f"::: gptviz.analysis.{name}" for name in modules)]) + "\n"

@@ -260,21 +260,22 @@ st.markdown(f"**Dimension {dimension}, step by step** (computed with all digits,
 sheet.table("step by step", Both(arithmetic))
 
 caption = "One row per norm and token, before and after."
-sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)
-sheet.code_of(
-    scene,
-    [LayerNorm.forward, LayerNorm.formula, numbers.norm_steps],
-    numbers.norm_grids,
-    quantity,
-    run=lambda: numbers.run_norm(lm.model, name, scene.trace),
-)
-sheet.code_of(
-    scene,
-    [numbers.inside],
-    numbers.worked_out,
-    name,
-    scene.position,
-    dimension,
-    key="in_code_one",
-    what="one norm and one token",
-)
+with sheet.details():
+    sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)
+    sheet.code_of(
+        scene,
+        [LayerNorm.forward, LayerNorm.formula, numbers.norm_steps],
+        numbers.norm_grids,
+        quantity,
+        run=lambda: numbers.run_norm(lm.model, name, scene.trace),
+    )
+    sheet.code_of(
+        scene,
+        [numbers.inside],
+        numbers.worked_out,
+        name,
+        scene.position,
+        dimension,
+        key="in_code_one",
+        what="one norm and one token",
+    )

@@ -8,7 +8,16 @@ import sys
 import pytest
 
 from gptviz.ui.shell.navigation import PAGES, SECTIONS
-from tests.browser.conftest import ROOT, address, press, settled, stop_server, type_prompt, went
+from tests.browser.conftest import (
+    ROOT,
+    address,
+    details,
+    press,
+    settled,
+    stop_server,
+    type_prompt,
+    went,
+)
 
 FIVE = "one two three one two"
 
@@ -154,6 +163,26 @@ def test_on_a_phone_the_list_of_pages_shuts_and_what_can_be_set_stands_below_the
             page.locator(f".st-key-{key}").bounding_box()["y"] for key in ("lens", "set_lens")
         ]
         assert (places[1] > places[0]) == below
+
+
+def test_details_has_a_tab_for_each_by_keyboard_too_and_keeps_the_one_in_front(open_page):
+    page = open_page("why", text=FIVE, token=2)
+    box = details(page, "Table: every part")
+    tabs = box.get_by_role("tab")
+    front = box.locator("[role=tab][aria-selected=true]")
+    labels = tabs.all_inner_texts()
+    kinds = [label.partition(":")[0] for label in labels]
+    assert kinds == ["Table", "Table", "Code", "Code", "Claim"]
+    box.get_by_test_id("stDataFrame").wait_for()
+    page.keyboard.press("ArrowRight")
+    settled(page)
+    assert front.inner_text() == labels[1]
+    details(page, "Code")
+    program = box.get_by_test_id("stCode").filter(has_text="picture = ")
+    assert program.count() == 1 and not box.get_by_test_id("stDataFrame").count()
+    press(chips(page).nth(3))
+    assert front.inner_text() == "Code" and "3" in program.inner_text()
+    details(page, "Claim").get_by_role("button", name="Claim this").wait_for()
 
 
 def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):

@@ -68,7 +68,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
     try:
         app.run()
         panels = {box.key for box in app.expander if box.key}
-        closed = [key for key in panels if not key.startswith(("numbers_", "in_code"))]
+        closed = [key for key in panels if not key.startswith("details")]
         for key in closed:
             app.session_state[key] = True
         if closed:
