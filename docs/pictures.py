@@ -196,7 +196,7 @@ def in_numbers(studio: Studio, name: str) -> None:
     """The box with the table, open. A table stays light where a browser turns dark: it is drawn in each."""
     for mode in MODES:
         page = studio.opened(studio.view(name), mode=mode)
-        box = page.locator("[class*=st-key-numbers_attention-]").first
+        box = page.locator(".st-key-details")
         press(box.locator("summary"))
         box.get_by_test_id("stDataFrame").wait_for()
         box.scroll_into_view_if_needed()

@@ -239,14 +239,15 @@ def everything() -> None:
         "One row per tensor, by its name in the state_dict. The parameters add up to the whole model: "
         "a tensor that reuses another's numbers counts as 0."
     )
-    sheet.numbers_of("anatomy.csv", lambda: tensors.tensor_table(config), caption)
-    caption = "Bytes of all attention scores, T × T for each head, in float32."
-    sheet.numbers_of("anatomy_scores", memory, caption, what="the scores")
-    built = [
-        cls.__init__
-        for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)
-    ]
-    sheet.code_of(frame, built, tensors.tensor_table, config=config)
+    with sheet.details():
+        sheet.numbers_of("anatomy.csv", lambda: tensors.tensor_table(config), caption)
+        caption = "Bytes of all attention scores, T × T for each head, in float32."
+        sheet.numbers_of("anatomy_scores", memory, caption, what="the scores")
+        built = [
+            cls.__init__
+            for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)
+        ]
+        sheet.code_of(frame, built, tensors.tensor_table, config=config)
 
 
 everything()

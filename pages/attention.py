@@ -556,39 +556,38 @@ with worked_out:
 about = f"{title_of}: a row per query, a column per key. What comes later is masked."
 if hide:
     about += " The first token is hidden, and the rows are scaled up to sum to 1 without it."
-sheet.numbers_of(
-    f"attention-block{block}-{part}",
-    lambda: drawn.map(lambda w: attention.table(w, labels)),
-    about,
-    missing="not shown" if hide else "masked",
-)
+with sheet.details():
+    sheet.numbers_of(
+        f"attention-block{block}-{part}",
+        lambda: drawn.map(lambda w: attention.table(w, labels)),
+        about,
+        missing="not shown" if hide else "masked",
+    )
 
+    def every_head() -> pd.DataFrame:
+        found = heads.role_table(scene.run)
+        if scene.other is None:
+            return found
+        return found.assign(moved=heads.moved(scene.run).flatten().numpy())
 
-def every_head() -> pd.DataFrame:
-    found = heads.role_table(scene.run)
-    if scene.other is None:
-        return found
-    return found.assign(moved=heads.moved(scene.run).flatten().numpy())
-
-
-about = (
-    "A row per head. `share` is the attention that goes to the keys of its role, averaged over the "
-    "queries in `row_positions`; the columns `to_…` give the same for every role. "
-)
-if len(labels) > 1:
-    about += "Row 0 can only look at itself, so it is left out. "
-about += (
-    "`rest` is what these rows give to the first token, `share_of_rest` the share of the "
-    "remainder, which decides the label. `spread` is e to the power of the mean entropy: over how "
-    "many tokens the attention is spread. `mean_write` is the mean norm of what the head adds to "
-    f"the residual stream. {heads.CALLED}."
-)
-if scene.other is not None:
-    about += " `moved` is what a row's weights gained or lost, the larger of the two, averaged over the rows."
-sheet.numbers_of("heads", every_head, about, "what each head does")
-sheet.code_of(
-    scene, [MultiHeadAttention.forward, attention.steps], attention.weights, block, one, hide
-)
-sheet.code_of(
-    scene, [], attention.cell, block, head, at, key, key="in_code_cell", what="one weight"
-)
+    about = (
+        "A row per head. `share` is the attention that goes to the keys of its role, averaged over the "
+        "queries in `row_positions`; the columns `to_…` give the same for every role. "
+    )
+    if len(labels) > 1:
+        about += "Row 0 can only look at itself, so it is left out. "
+    about += (
+        "`rest` is what these rows give to the first token, `share_of_rest` the share of the "
+        "remainder, which decides the label. `spread` is e to the power of the mean entropy: over how "
+        "many tokens the attention is spread. `mean_write` is the mean norm of what the head adds to "
+        f"the residual stream. {heads.CALLED}."
+    )
+    if scene.other is not None:
+        about += " `moved` is what a row's weights gained or lost, the larger of the two, averaged over the rows."
+    sheet.numbers_of("heads", every_head, about, "what each head does")
+    sheet.code_of(
+        scene, [MultiHeadAttention.forward, attention.steps], attention.weights, block, one, hide
+    )
+    sheet.code_of(
+        scene, [], attention.cell, block, head, at, key, key="in_code_cell", what="one weight"
+    )

@@ -329,16 +329,21 @@ def by_pencil() -> None:
         trick(start)
 
     caption = "A masked key has a score, but no weight."
-    sheet.numbers_of(
-        "by_hand_pairs", lambda: pairs(start, found), caption, "pairs", missing="masked"
-    )
-    caption = "Each word's vector, what each head makes of it, and its context."
-    sheet.numbers_of("by_hand_vectors", lambda: vectors(start, found), caption, "vectors")
-    sources: list[Callable[..., Any]] = [MultiHeadAttention.forward, lesson.self_attention]
-    if way == "simple":
-        averages = [lesson.averages_by_loop, lesson.averages_by_matrix, lesson.averages_by_softmax]
-        sources = [MultiHeadAttention.forward, lesson.simple_attention, *averages]
-    sheet.code_of(frame, sources, lesson.by_hand, start.x, start.heads, causal)
+    with sheet.details():
+        sheet.numbers_of(
+            "by_hand_pairs", lambda: pairs(start, found), caption, "pairs", missing="masked"
+        )
+        caption = "Each word's vector, what each head makes of it, and its context."
+        sheet.numbers_of("by_hand_vectors", lambda: vectors(start, found), caption, "vectors")
+        sources: list[Callable[..., Any]] = [MultiHeadAttention.forward, lesson.self_attention]
+        if way == "simple":
+            averages = [
+                lesson.averages_by_loop,
+                lesson.averages_by_matrix,
+                lesson.averages_by_softmax,
+            ]
+            sources = [MultiHeadAttention.forward, lesson.simple_attention, *averages]
+        sheet.code_of(frame, sources, lesson.by_hand, start.x, start.heads, causal)
 
 
 def softmax() -> None:

@@ -106,7 +106,7 @@ def both_tables() -> None:
     frame.chart(fig, key="baselines_pairs", which=(f"step{step}",), alt=alt)
     st.caption(
         f"Rows: a character. Columns: the next one. The picture shows the {len(often)} most "
-        f"frequent of {len(names)} characters; *In numbers* has all."
+        f"frequent of {len(names)} characters; *Details* has all."
     )
 
 
@@ -289,14 +289,6 @@ told = (
     "How often each pair was counted, its share among all pairs with the same first character, and "
     "the network's probability at the step shown."
 )
-sheet.numbers_of("baselines_pairs", pairs, told, "every pair")
-measured = pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})
-sheet.numbers_of(
-    "baselines_mlp", measured, "In bits per byte, at each of these steps.", "the MLP's loss"
-)
-measured = pd.DataFrame({"model": scale.keys(), "bits per byte": scale.values()})
-caption = "Nats, summed over the whole held-out text, turned into bits (by ln 2), and divided by its bytes."
-sheet.numbers_of("baselines_scale", measured, caption, "on one scale")
 program = f"""\
 from gptviz.analysis.tokens import chapter
 from gptviz.lessons.bigram import count, learn
@@ -312,12 +304,21 @@ fit = Fit(chapter(), Recipe(context={context}, steps={recipe.steps}))
 fit.go_on({recipe.steps})
 print("bits per byte of the held-out text:", counted(chapter()), fit.held_out[-1])
 """
-sheet.in_code(
-    [
-        bigram.NeuralBigram.loss,
-        bigram.NeuralBigram.gradient,
-        mlp.MLP.loss_and_gradients,
-        compared.counted,
-    ],
-    program,
-)
+with sheet.details():
+    sheet.numbers_of("baselines_pairs", pairs, told, "every pair")
+    measured = pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})
+    sheet.numbers_of(
+        "baselines_mlp", measured, "In bits per byte, at each of these steps.", "the MLP's loss"
+    )
+    measured = pd.DataFrame({"model": scale.keys(), "bits per byte": scale.values()})
+    caption = "Nats, summed over the whole held-out text, turned into bits (by ln 2), and divided by its bytes."
+    sheet.numbers_of("baselines_scale", measured, caption, "on one scale")
+    sheet.in_code(
+        [
+            bigram.NeuralBigram.loss,
+            bigram.NeuralBigram.gradient,
+            mlp.MLP.loss_and_gradients,
+            compared.counted,
+        ],
+        program,
+    )

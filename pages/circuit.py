@@ -435,7 +435,7 @@ limit of a tenth is our choice.
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 
 
-# ---- in numbers, in code ----
+# ---- details ----
 
 
 def every_head() -> Both[pd.DataFrame]:
@@ -454,18 +454,21 @@ def every_head() -> Both[pd.DataFrame]:
 caption = (
     "What each head contributes: F with it and F without it; the other heads of the circuit stay."
 )
-sheet.numbers_of("circuit", every_head, caption, what="every head")
-if worth is not None:
-    text = "F of the circuit without the heads K, F of the model without them, and the gap between the two."
-    sheet.numbers_of("circuit-sets", worth, text, "the sets K")
-if searches:
-    every = pd.concat([rows.assign(way=name) for name, rows in steps.items()], ignore_index=True)
-    text = "Each step of the search: the head that was removed or added, and F."
-    sheet.numbers_of("circuit-search", every, text, "the curves")
-sources: list[Any] = [
-    numbers.each_brings,
-    circuit_passes.Passes.of,
-    circuit_passes.edits_of,
-    MultiHeadAttention.forward,
-]
-sheet.code_of(scene, sources, numbers.brings, *asked)
+with sheet.details():
+    sheet.numbers_of("circuit", every_head, caption, what="every head")
+    if worth is not None:
+        text = "F of the circuit without the heads K, F of the model without them, and the gap between the two."
+        sheet.numbers_of("circuit-sets", worth, text, "the sets K")
+    if searches:
+        every = pd.concat(
+            [rows.assign(way=name) for name, rows in steps.items()], ignore_index=True
+        )
+        text = "Each step of the search: the head that was removed or added, and F."
+        sheet.numbers_of("circuit-search", every, text, "the curves")
+    sources: list[Any] = [
+        numbers.each_brings,
+        circuit_passes.Passes.of,
+        circuit_passes.edits_of,
+        MultiHeadAttention.forward,
+    ]
+    sheet.code_of(scene, sources, numbers.brings, *asked)

@@ -524,26 +524,27 @@ caption = (
     "count from 1, over the whole vocabulary."
 )
 many = partial(sheet.compared, scene.run, their_run, compare.expected, left_at, right_at, 50)
-sheet.numbers_of("compare-next", many, caption, "what comes next")
-if apart is not None:
-    sheet.numbers_of("compare-heads", ranking, what="the heads")
-if one_shape:
-    by_depth = {
-        "before_block": np.repeat(np.arange(len(depths)), len(pairs)),
-        "left_position": pairs.left * len(depths),
-        "right_position": pairs.right * len(depths),
-        "left_token": [scene.labels[i] for i in pairs.left] * len(depths),
-        "right_token": [right.labels[i] for i in pairs.right] * len(depths),
-        "one_minus_cosine": distances.ravel(),
-    }
-    sheet.numbers_of("compare-streams", pd.DataFrame(by_depth), what="the streams")
-sheet.code_of(
-    replace(scene, other=None),
-    [GPTModel.forward, compare.block_apart, compare.streams_apart],
-    compare.side_by_side,
-    text=scene.text,
-    other=sheet.Code(right.load),
-    position=left_at,
-    other_text=right.text if kind == TEXT else None,
-    special_tokens=scene.special,
-)
+with sheet.details():
+    sheet.numbers_of("compare-next", many, caption, "what comes next")
+    if apart is not None:
+        sheet.numbers_of("compare-heads", ranking, what="the heads")
+    if one_shape:
+        by_depth = {
+            "before_block": np.repeat(np.arange(len(depths)), len(pairs)),
+            "left_position": pairs.left * len(depths),
+            "right_position": pairs.right * len(depths),
+            "left_token": [scene.labels[i] for i in pairs.left] * len(depths),
+            "right_token": [right.labels[i] for i in pairs.right] * len(depths),
+            "one_minus_cosine": distances.ravel(),
+        }
+        sheet.numbers_of("compare-streams", pd.DataFrame(by_depth), what="the streams")
+    sheet.code_of(
+        replace(scene, other=None),
+        [GPTModel.forward, compare.block_apart, compare.streams_apart],
+        compare.side_by_side,
+        text=scene.text,
+        other=sheet.Code(right.load),
+        position=left_at,
+        other_text=right.text if kind == TEXT else None,
+        special_tokens=scene.special,
+    )

@@ -266,7 +266,7 @@ def slide() -> None:
         head += ["#probability", "#loss, −ln"]
     st.html(tables.table("examples", head, rows))
     if length > LISTED:
-        st.caption(f"The table shows the first {LISTED} of {length}; *In numbers* has all of them.")
+        st.caption(f"The table shows the first {LISTED} of {length}; *Details* has all of them.")
 
 
 def in_window(window: int) -> Both[pd.DataFrame]:
@@ -374,20 +374,23 @@ def rest() -> None:
             hovers = Both(says)
             sheet.bars(scene, key, Both(times), says, unit, alt, says=hovers, axis=axis, height=190)
     caption = "One row per window: where it is, whether it is dropped, and the ids of its inputs and targets."
-    sheet.numbers_of("windows", windows.table, caption, "the windows")
-    if count:
-        sheet.numbers_of("examples", lambda: in_window(WINDOW.value), what="one window's examples")
-    sheet.in_code(
-        [
-            GPTDatasetV1.__init__,
-            TokenWindows.__init__,
-            TokenWindows.window,
-            create_dataloader_v1,
-            lesson.examples,
-            losses,
-        ],
-        program(),
-    )
+    with sheet.details():
+        sheet.numbers_of("windows", windows.table, caption, "the windows")
+        if count:
+            sheet.numbers_of(
+                "examples", lambda: in_window(WINDOW.value), what="one window's examples"
+            )
+        sheet.in_code(
+            [
+                GPTDatasetV1.__init__,
+                TokenWindows.__init__,
+                TokenWindows.window,
+                create_dataloader_v1,
+                lesson.examples,
+                losses,
+            ],
+            program(),
+        )
 
 
 rest()

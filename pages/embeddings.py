@@ -334,17 +334,22 @@ with sheet.panel(
         ]
         head = ["", "#the book's batch", "#your text"]
         st.html(tables.table("batch shapes", head, shape_rows))
-        sheet.code_of(
-            scene,
-            [lesson.looked_up, lesson.batch_shapes],
-            lesson.first_table,
-            key="in_code_small",
-            what="the small table",
-        )
+        with sheet.details("the small table"):
+            sheet.code_of(
+                scene,
+                [lesson.looked_up, lesson.batch_shapes],
+                lesson.first_table,
+                key="in_code_small",
+                what="the small table",
+            )
 
 told = f"The three vectors of {label} (position {at}), one line per dimension."
-sheet.numbers_of(
-    "embedding", lambda: rows.map(lambda r: embeddings.row_table(r, at)), told, what="the vectors"
-)
-sheet.numbers_of("embedding_lengths", lengths, what="the norms")
-sheet.code_of(scene, [GPTModel.final_hidden], embeddings.embedding_rows)
+with sheet.details():
+    sheet.numbers_of(
+        "embedding",
+        lambda: rows.map(lambda r: embeddings.row_table(r, at)),
+        told,
+        what="the vectors",
+    )
+    sheet.numbers_of("embedding_lengths", lengths, what="the norms")
+    sheet.code_of(scene, [GPTModel.final_hidden], embeddings.embedding_rows)

@@ -386,12 +386,15 @@ elif found.adds_up and bias:
     caption += " With the bias's the shares add up to 1."
 elif found.adds_up:
     caption += " The shares add up to 1."
-sheet.numbers_of(
-    f"feed-forward-block{block}",
-    lambda: both.map(lambda u: feed_forward.unit_table(u).set_index("unit").loc[ids].reset_index()),
-    caption,
-    what=f"the units of block {block} at {label}",
-)
-sheet.code_of(
-    scene, [FeedForward.forward, GELU.forward, GELU.formula], feed_forward.units, block, at
-)
+with sheet.details():
+    sheet.numbers_of(
+        f"feed-forward-block{block}",
+        lambda: both.map(
+            lambda u: feed_forward.unit_table(u).set_index("unit").loc[ids].reset_index()
+        ),
+        caption,
+        what=f"the units of block {block} at {label}",
+    )
+    sheet.code_of(
+        scene, [FeedForward.forward, GELU.forward, GELU.formula], feed_forward.units, block, at
+    )

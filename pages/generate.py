@@ -288,7 +288,8 @@ def show_branches(writer: play.Writer, tree: Tree) -> None:
     if scene.other:
         was = now.assign(**{"ln p": [row["unchanged_value"] for row in rows]})
     told = "ln p is summed over all tokens of a branch, as the model itself gives them."
-    sheet.numbers_of("branches", Both(now, was), told, what="the branches")
+    with sheet.details("the branches"):
+        sheet.numbers_of("branches", Both(now, was), told, what="the branches")
 
 
 def show_details(
@@ -318,27 +319,31 @@ def show_details(
         "`probability`: what the token was drawn with. `model_probability`: the model's own. "
         "`point`: the random number, between `start` and `stop`."
     )
-    sheet.numbers_of("generate", steps, told, what="the text")
-    told = "The candidates for the chosen token."
-    if drawn.rest is not None:
-        told += " The last row sums all others."
-    sheet.numbers_of("generate_draw", candidates, told, what="the chosen token")
-    put = tree.put(tree.branch)
-    sheet.code_of(
-        scene,
-        [numbers.next_step, distribution, draw_one],
-        numbers.write_on,
-        texts.as_text(lm, written.base.ids),
-        max(len(written.steps), 1),
-        sampling,
-        *([put] if put else []),
-        run=lambda: numbers.next_step(texts.next_logits(written.run), sampling, 0.0),
-    )
-    if sampling.greedy and not put and not scene.run.edits:
-        program = by_the_book(written)
-        sheet.in_code(
-            [generate_text_simple], program, "in_code_book", what="the same, in the book's words"
+    with sheet.details():
+        sheet.numbers_of("generate", steps, told, what="the text")
+        told = "The candidates for the chosen token."
+        if drawn.rest is not None:
+            told += " The last row sums all others."
+        sheet.numbers_of("generate_draw", candidates, told, what="the chosen token")
+        put = tree.put(tree.branch)
+        sheet.code_of(
+            scene,
+            [numbers.next_step, distribution, draw_one],
+            numbers.write_on,
+            texts.as_text(lm, written.base.ids),
+            max(len(written.steps), 1),
+            sampling,
+            *([put] if put else []),
+            run=lambda: numbers.next_step(texts.next_logits(written.run), sampling, 0.0),
         )
+        if sampling.greedy and not put and not scene.run.edits:
+            program = by_the_book(written)
+            sheet.in_code(
+                [generate_text_simple],
+                program,
+                "in_code_book",
+                what="the same, in the book's words",
+            )
 
 
 def by_the_book(written: texts.Written) -> str:

@@ -314,41 +314,46 @@ with above:
 
 # ---- details ----
 
-sheet.numbers_of(
-    "heads-here",
-    lambda: table.map(lambda numbers: numbers.astype({"favourite": float})),
-    "Each head's label on this text and its share, what the same queries leave on the first token "
-    "(rest), the share of what is left, which gave the label, over how many tokens it looks, how "
-    f"much it contributes, and every role's share. {heads.CALLED}.",
-    what="every head on this text",
-    missing="–",
-)
-sheet.code_of(
-    scene, [MultiHeadAttention.forward, formulas.role_keys, formulas.shares], head_roles.head_table
-)
-if general is not None:
-    caption = (
-        f"induction and copies are measured on {general.sequences} texts of random tokens in which "
-        f"a passage comes back ({general.random_tokens:,} tokens), the others on {general.windows} "
-        f"windows of books that the bundled model was never trained on ({general.sample_tokens:,} "
-        "tokens), but for _random and _sample. ov_copying, qk_matching and copies_top5 come from "
-        "the weights."
+with sheet.details():
+    sheet.numbers_of(
+        "heads-here",
+        lambda: table.map(lambda numbers: numbers.astype({"favourite": float})),
+        "Each head's label on this text and its share, what the same queries leave on the first token "
+        "(rest), the share of what is left, which gave the label, over how many tokens it looks, how "
+        f"much it contributes, and every role's share. {heads.CALLED}.",
+        what="every head on this text",
+        missing="–",
     )
-    sheet.numbers_of("heads-general", general.table, caption, "every head in general", missing="–")
     sheet.code_of(
-        scene.unchanged,
-        [],
-        head_general.general,
-        key="in_code_general",
-        what="every head in general",
+        scene,
+        [MultiHeadAttention.forward, formulas.role_keys, formulas.shares],
+        head_roles.head_table,
     )
-if held is not None:
-    caption = (
-        "A head gives zero, or its mean over the sample; the head on trial looks at all tokens "
-        "alike (even), or only where its label says (label). By how much the loss rises, in nats "
-        "per token: on repeated and on unrepeated passages, their difference (extra) and mean "
-        "(rise), each with its standard error (_se)."
-    )
-    sheet.numbers_of("heads-trial", held.table, caption, "the trial")
-    claim = (block, head, held.label)
-    sheet.code_of(scene.unchanged, [], hold, *claim, key="in_code_trial", what="the trial")
+    if general is not None:
+        caption = (
+            f"induction and copies are measured on {general.sequences} texts of random tokens in which "
+            f"a passage comes back ({general.random_tokens:,} tokens), the others on {general.windows} "
+            f"windows of books that the bundled model was never trained on ({general.sample_tokens:,} "
+            "tokens), but for _random and _sample. ov_copying, qk_matching and copies_top5 come from "
+            "the weights."
+        )
+        sheet.numbers_of(
+            "heads-general", general.table, caption, "every head in general", missing="–"
+        )
+        sheet.code_of(
+            scene.unchanged,
+            [],
+            head_general.general,
+            key="in_code_general",
+            what="every head in general",
+        )
+    if held is not None:
+        caption = (
+            "A head gives zero, or its mean over the sample; the head on trial looks at all tokens "
+            "alike (even), or only where its label says (label). By how much the loss rises, in nats "
+            "per token: on repeated and on unrepeated passages, their difference (extra) and mean "
+            "(rise), each with its standard error (_se)."
+        )
+        sheet.numbers_of("heads-trial", held.table, caption, "the trial")
+        claim = (block, head, held.label)
+        sheet.code_of(scene.unchanged, [], hold, *claim, key="in_code_trial", what="the trial")

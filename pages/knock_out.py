@@ -59,7 +59,7 @@ else:
 
 
 def program() -> None:
-    """*In code*."""
+    """The program, in *Details*."""
     pair = (explained.token, explained.against)
     sheet.code_of(scene, [TransformerBlock.forward], ablation.knock_out, pair, null, scene.position)
 
@@ -70,7 +70,8 @@ if not sheet.is_wanted(MAP, lm, scene.position + 1, parts):
     label = f"Mute each of the {parts} parts in turn ({scene.position + 1} tokens, {parts} passes)"
     sheet.button(label, "knock_out_start", MAP.set, "on", primary=True)
     sheet.example_row(*EXAMPLES)
-    program()
+    with sheet.details():
+        program()
     sheet.end_page()
 
 # ---- what is lost without each part ----
@@ -323,5 +324,6 @@ caption = (
     "minus the other token's), the probability, the effect on `logit` (below zero where the token "
     "loses), and what is lost of the probability."
 )
-sheet.numbers_of("knock-out", tables, caption, what="every part")
-program()
+with sheet.details():
+    sheet.numbers_of("knock-out", tables, caption, what="every part")
+    program()

@@ -263,21 +263,22 @@ if now.has_shift:
 st.caption(f"All tokens share these numbers. {nothing}")
 
 caption = "One row per norm and token, before and after."
-sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)
-sheet.code_of(
-    scene,
-    [LayerNorm.forward, LayerNorm.formula, numbers.norm_steps],
-    numbers.norm_grids,
-    quantity,
-    run=lambda: numbers.run_norm(lm.model, name, scene.trace),
-)
-sheet.code_of(
-    scene,
-    [numbers.inside],
-    numbers.worked_out,
-    name,
-    scene.position,
-    dimension,
-    key="in_code_one",
-    what="one norm and one token",
-)
+with sheet.details():
+    sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)
+    sheet.code_of(
+        scene,
+        [LayerNorm.forward, LayerNorm.formula, numbers.norm_steps],
+        numbers.norm_grids,
+        quantity,
+        run=lambda: numbers.run_norm(lm.model, name, scene.trace),
+    )
+    sheet.code_of(
+        scene,
+        [numbers.inside],
+        numbers.worked_out,
+        name,
+        scene.position,
+        dimension,
+        key="in_code_one",
+        what="one norm and one token",
+    )

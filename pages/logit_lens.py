@@ -419,19 +419,20 @@ caption = (
     "is; kl_bits: its distance to the end (KL divergence of the final distribution from the row's)."
 )
 runs_of = Both(scene.run, scene.other)
-sheet.numbers_of("logit_lens_grid", lambda: runs_of.map(grid_table), caption, "every cell")
-caption = "Probability and rank, in the whole vocabulary and at each depth, of the tokens in the curves and bars."
-sheet.numbers_of(
-    "logit_lens_followed", lambda: both.map(followed_table), caption, "tokens through the depth"
-)
-sheet.code_of(
-    scene,
-    [lens.logit_lens, LayerNorm.forward],
-    lens.cells,
-    start,
-    stop,
-    run=lambda: lens.logit_lens(scene.trace, lm.model, position),
-)
+with sheet.details():
+    sheet.numbers_of("logit_lens_grid", lambda: runs_of.map(grid_table), caption, "every cell")
+    caption = "Probability and rank, in the whole vocabulary and at each depth, of the tokens in the curves and bars."
+    sheet.numbers_of(
+        "logit_lens_followed", lambda: both.map(followed_table), caption, "tokens through the depth"
+    )
+    sheet.code_of(
+        scene,
+        [lens.logit_lens, LayerNorm.forward],
+        lens.cells,
+        start,
+        stop,
+        run=lambda: lens.logit_lens(scene.trace, lm.model, position),
+    )
 
 if wanted and parts != everything:  # at the end: the page stands, and a click interrupts
     stop_it = partial(st.session_state.pop, ASKED, None)

@@ -261,5 +261,6 @@ caption = (
 )
 if last:
     caption += " The last row is the mean."
-sheet.numbers_of("loss", lambda: found.map(table_of), caption)
-sheet.code_of(scene, [lesson.loss_steps, surprises, GPTModel.forward], losses)
+with sheet.details():
+    sheet.numbers_of("loss", lambda: found.map(table_of), caption)
+    sheet.code_of(scene, [lesson.loss_steps, surprises, GPTModel.forward], losses)

@@ -342,20 +342,26 @@ def details(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
     )
     if found.now.rest:
         told += " The last row sums all other tokens."
-    sheet.numbers_of("next_token", lambda: runs_of.map(rows), told, what="the next token")
-    unsure_of = "how unsure"
-    sheet.numbers_of("entropy", lambda: runs_of.map(unsure), what=unsure_of)
+    with sheet.details():
+        sheet.numbers_of("next_token", lambda: runs_of.map(rows), told, what="the next token")
+        unsure_of = "how unsure"
+        sheet.numbers_of("entropy", lambda: runs_of.map(unsure), what=unsure_of)
 
-    def run() -> None:  # what is shown, once, so that its shapes can be taken down
-        run_first_block(scene.lm, scene.run.ids)
-        distribution(target.logits_at(scene.run, scene.position), sampling)
+        def run() -> None:  # what is shown, once, so that its shapes can be taken down
+            run_first_block(scene.lm, scene.run.ids)
+            distribution(target.logits_at(scene.run, scene.position), sampling)
 
-    sources = (GPTModel.forward, GPTModel.final_hidden, distribution)
-    sheet.code_of(scene, sources, numbers.next_table, scene.position, sampling, ids, run=run)
-    asked = (scene.position, sampling)
-    sheet.code_of(
-        scene, [numbers.entropy], numbers.entropies, *asked, key="in_code_entropy", what=unsure_of
-    )
+        sources = (GPTModel.forward, GPTModel.final_hidden, distribution)
+        sheet.code_of(scene, sources, numbers.next_table, scene.position, sampling, ids, run=run)
+        asked = (scene.position, sampling)
+        sheet.code_of(
+            scene,
+            [numbers.entropy],
+            numbers.entropies,
+            *asked,
+            key="in_code_entropy",
+            what=unsure_of,
+        )
 
 
 stage()

@@ -155,25 +155,28 @@ words.prose(text, "token", "block", "attention", "head", "feed-forward", "residu
 
 # ---- details ----
 
-sheet.numbers_of("overview-place", lambda: both.map(machine.table), what="this picture")
-caption = (
-    "One row per token: the norms of its embeddings, and the variance (the spread, squared) of its "
-    "numbers before the first and the last LayerNorm."
-)
-sheet.numbers_of("overview.csv", lambda: sheet.of(scene, overview.token_table), caption)
-caption = "The selected token's spread (standard deviation) before and after each LayerNorm."
-sheet.numbers_of(
-    "overview-norms",
-    lambda: sheet.of(scene, overview.spreads, position),
-    caption,
-    what="the LayerNorms",
-)
-if scene.other is not None:
+with sheet.details():
+    sheet.numbers_of("overview-place", lambda: both.map(machine.table), what="this picture")
     caption = (
-        "One row per head: whether your change is in the head itself, and how far the change moved "
-        "its attention pattern (the mean total variation of its rows: 0 for none, 1 for all)."
+        "One row per token: the norms of its embeddings, and the variance (the spread, squared) of its "
+        "numbers before the first and the last LayerNorm."
     )
+    sheet.numbers_of("overview.csv", lambda: sheet.of(scene, overview.token_table), caption)
+    caption = "The selected token's spread (standard deviation) before and after each LayerNorm."
     sheet.numbers_of(
-        "overview-heads", lambda: heads.marks_table(scene.run), caption, what="the heads"
+        "overview-norms",
+        lambda: sheet.of(scene, overview.spreads, position),
+        caption,
+        what="the LayerNorms",
     )
-sheet.code_of(scene, [GPTModel.forward, GPTModel.final_hidden], machine.level, here.at, position)
+    if scene.other is not None:
+        caption = (
+            "One row per head: whether your change is in the head itself, and how far the change moved "
+            "its attention pattern (the mean total variation of its rows: 0 for none, 1 for all)."
+        )
+        sheet.numbers_of(
+            "overview-heads", lambda: heads.marks_table(scene.run), caption, what="the heads"
+        )
+    sheet.code_of(
+        scene, [GPTModel.forward, GPTModel.final_hidden], machine.level, here.at, position
+    )

@@ -86,7 +86,7 @@ other = second.choose(scene)
 
 
 def both_texts() -> None:
-    """*In numbers*: the tokens of both texts."""
+    """The tokens of both texts, in *Details*."""
     if other is None:
         theirs = []
     else:
@@ -113,7 +113,8 @@ def guide(other: second.Other) -> None:
 
 if other is None or second.lengths_differ(scene, other):
     second.pairs_row(scene, other, bool(scene.run.edits))
-    both_texts()
+    with sheet.details():
+        both_texts()
     sheet.end_page()
 
 patches = tuple(edit for edit in scene.run.edits if edit.value == value_of(other.ids))
@@ -181,7 +182,8 @@ if ends is not None:
 if problem or ends is None:
     st.warning(problem)
     guide(other)
-    both_texts()
+    with sheet.details():
+        both_texts()
     sheet.end_page()
 in_logits = any(e.is_scale and not e.tells_shares for e in ends.all)
 size = "effect"  # the column of the table that the maps show
@@ -538,7 +540,7 @@ if every is not None:
             draw,
         )
 
-# ---- in numbers, in code ----
+# ---- details ----
 
 
 def all_patches(rows: Both[pd.DataFrame]) -> pd.DataFrame:
@@ -551,17 +553,12 @@ def all_patches(rows: Both[pd.DataFrame]) -> pd.DataFrame:
 
 
 found = every or found
-if found is not None:
-    text = (
-        "logit: the difference of the two logits in the patched pass; change: that minus the "
-        "difference without the patch; estimate: what one gradient predicts for it"
-    )
-    if not in_logits:
-        text += (
-            "; metric: (patched − corrupt) / (clean − corrupt); effect: how much the patch moves it"
-        )
-    sheet.numbers_of("patching", partial(all_patches, found), f"{text}.", "every patch", "–")
-both_texts()
+text = (
+    "logit: the difference of the two logits in the patched pass; change: that minus the "
+    "difference without the patch; estimate: what one gradient predicts for it"
+)
+if not in_logits:
+    text += "; metric: (patched − corrupt) / (clean − corrupt); effect: how much the patch moves it"
 own_text: str | list[int] = scene.text
 other_text: str | list[int] = other.text
 if scene.special or scene.truncated:  # the text would be read in another way
@@ -576,15 +573,19 @@ else:
 unpatched_plain = None
 if ends.was is not None and ends.was.is_scale:
     unpatched_plain = pair.own.plain
-sheet.code_of(
-    replace(scene, run=pair.own, other=unpatched_plain),
-    [TransformerBlock.forward, activation_patching.estimates],
-    activation_patching.patching,
-    clean_text,
-    corrupt_text,
-    (answers[0], answers[1]),
-    (site, *HEAD_SITES),
-    way,
-    at,
-    estimate=True,
-)
+with sheet.details():
+    if found is not None:
+        sheet.numbers_of("patching", partial(all_patches, found), f"{text}.", "every patch", "–")
+    both_texts()
+    sheet.code_of(
+        replace(scene, run=pair.own, other=unpatched_plain),
+        [TransformerBlock.forward, activation_patching.estimates],
+        activation_patching.patching,
+        clean_text,
+        corrupt_text,
+        (answers[0], answers[1]),
+        (site, *HEAD_SITES),
+        way,
+        at,
+        estimate=True,
+    )

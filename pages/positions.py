@@ -33,7 +33,7 @@ WHAT_IF = {"shuffle": "Shuffled", "mean": "All the same", "zero": "None"}
 MOST_ROWS = 128
 MOST_COLUMNS = 256
 DIALS = 4  # pairs of dimensions that are drawn as arrows
-# a longer text's losses, a row of logits each, are worked out only in *In numbers*
+# a longer text's losses, a row of logits each, are worked out only in *Details*
 LOSS_TOKENS = 256
 FIRST = 5  # tokens of each prediction that are listed
 
@@ -371,25 +371,28 @@ def all_losses() -> Both[pd.DataFrame]:
     return table
 
 
-sheet.numbers_of("position_products", all_products, what="dot products by distance")
-sheet.numbers_of("position_scores", scores.reset_index, what="a pair along the text")
-caption = "Each token's loss (−ln of its probability), and the same with other positions (changed)."
-sheet.numbers_of(
-    "position_losses", all_losses, caption, what="the changed pass", missing="nothing before it"
-)
-program = sheet.program(scene, lesson.position_rows, scheme) + (
-    f"\nlm = lm.edited({str(edit)!r})\nprint(lm.trace({sheet.read(scene)}, "
-    f"keep=()).next_tokens(k={FIRST}, position={position}))\n"
-)
-sinusoidal = inspect.unwrap(lesson.sinusoidal)
-sheet.in_code(
-    [
-        GPTModel.final_hidden,
-        sinusoidal,
-        lesson.rotate,
-        lesson.position_rows,
-        lesson.products,
-        Edit.apply,
-    ],
-    program,
-)
+with sheet.details():
+    sheet.numbers_of("position_products", all_products, what="dot products by distance")
+    sheet.numbers_of("position_scores", scores.reset_index, what="a pair along the text")
+    caption = (
+        "Each token's loss (−ln of its probability), and the same with other positions (changed)."
+    )
+    sheet.numbers_of(
+        "position_losses", all_losses, caption, what="the changed pass", missing="nothing before it"
+    )
+    program = sheet.program(scene, lesson.position_rows, scheme) + (
+        f"\nlm = lm.edited({str(edit)!r})\nprint(lm.trace({sheet.read(scene)}, "
+        f"keep=()).next_tokens(k={FIRST}, position={position}))\n"
+    )
+    sinusoidal = inspect.unwrap(lesson.sinusoidal)
+    sheet.in_code(
+        [
+            GPTModel.final_hidden,
+            sinusoidal,
+            lesson.rotate,
+            lesson.position_rows,
+            lesson.products,
+            Edit.apply,
+        ],
+        program,
+    )

@@ -70,20 +70,25 @@ def gradients(scene: sheet.Scene) -> None:
     }
     books = pd.DataFrame({"layer": [str(i) for i in range(5)], **five})
     sheet.table("five layers", Both(books), digits=4)
-    sheet.numbers_of(
-        "stream_gradients",
-        table,
-        "The mean of |gradient| over a block's matrices.",
-        "the gradients",
-    )
-    sheet.code_of(
-        scene,
-        [lesson.ExampleDeepNeuralNetwork.forward, lesson.books_gradients, NoShortcutBlock.forward],
-        lesson.gradients_by_block,
-        depth,
-        key="in_code_gradients",
-        what="the gradients",
-    )
+    with sheet.details("the gradients"):
+        sheet.numbers_of(
+            "stream_gradients",
+            table,
+            "The mean of |gradient| over a block's matrices.",
+            "the gradients",
+        )
+        sheet.code_of(
+            scene,
+            [
+                lesson.ExampleDeepNeuralNetwork.forward,
+                lesson.books_gradients,
+                NoShortcutBlock.forward,
+            ],
+            lesson.gradients_by_block,
+            depth,
+            key="in_code_gradients",
+            what="the gradients",
+        )
 
 
 frame = sheet.start_page("Residual stream", choices=[sheet.SHOWN, DEPTH])
@@ -359,25 +364,32 @@ def with_moved(tables: Both[pd.DataFrame], where: int | slice) -> Both[pd.DataFr
     return Both(tables.now.assign(**far), tables.was)
 
 
-sheet.numbers_of(
-    "residual-stream",
-    lambda: with_moved(streams.map(lambda s: numbers.ladder_table(s, at)), at),
-    "A row per contribution (`write`): the norm of the stream before it, its own, their ratio and "
-    "cosine, how much of it points along the stream, by how many degrees it turns the stream, the "
-    "norm after, and its share of the stream at the end. It adds (erases) from a cosine of 0.71 "
-    "(−0.71) on, and turns up to 0.1.",
-    what=f"the path of {label}",
-    missing="–",
-)
+with sheet.details():
+    sheet.numbers_of(
+        "residual-stream",
+        lambda: with_moved(streams.map(lambda s: numbers.ladder_table(s, at)), at),
+        "A row per contribution (`write`): the norm of the stream before it, its own, their ratio and "
+        "cosine, how much of it points along the stream, by how many degrees it turns the stream, the "
+        "norm after, and its share of the stream at the end. It adds (erases) from a cosine of 0.71 "
+        "(−0.71) on, and turns up to 0.1.",
+        what=f"the path of {label}",
+        missing="–",
+    )
 
+    def every_token() -> Both[pd.DataFrame]:
+        return with_moved(
+            streams.map(lambda s: numbers.all_tokens_table(s, scene.labels)), slice(None)
+        )
 
-def every_token() -> Both[pd.DataFrame]:
-    return with_moved(streams.map(lambda s: numbers.all_tokens_table(s, scene.labels)), slice(None))
-
-
-caption = "A row per contribution and token: the numbers of the two maps."
-sheet.numbers_of("residual-stream-all", every_token, caption, "every token", "–")
-sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
-sheet.code_of(
-    scene, [], numbers.block_at_work, block, at, key="in_code_block", what=f"block {block} at work"
-)
+    caption = "A row per contribution and token: the numbers of the two maps."
+    sheet.numbers_of("residual-stream-all", every_token, caption, "every token", "–")
+    sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
+    sheet.code_of(
+        scene,
+        [],
+        numbers.block_at_work,
+        block,
+        at,
+        key="in_code_block",
+        what=f"block {block} at work",
+    )

@@ -303,14 +303,15 @@ else:
 caption = (
     "Every token of your text. `part_of` names the character of which a token has only some bytes."
 )
-sheet.numbers_of("tokens.csv", lambda: numbers.token_table(encoding, scene.run.ids), caption)
-sheet.code_of(
-    scene,
-    [steps.show_work, steps.bpe],
-    numbers.merge_rows,
-    text=text,
-    position=scene.position,
-    special_tokens=scene.special,
-    # as the picture of the merges: of a piece too long for a screen, only the selected token's own bytes
-    whole_piece=len(piece.raw) <= merges.WIDEST,
-)
+with sheet.details():
+    sheet.numbers_of("tokens.csv", lambda: numbers.token_table(encoding, scene.run.ids), caption)
+    sheet.code_of(
+        scene,
+        [steps.show_work, steps.bpe],
+        numbers.merge_rows,
+        text=text,
+        position=scene.position,
+        special_tokens=scene.special,
+        # as the picture of the merges: of a piece too long for a screen, only the selected token's own bytes
+        whole_piece=len(piece.raw) <= merges.WIDEST,
+    )

@@ -220,7 +220,8 @@ def nothing_yet() -> None:
     st.html(snapshot.repeated(probe))
     with st.expander("Choose everything yourself", icon=":material/tune:"):
         choice.form()
-    details(None, None)
+    with sheet.details():
+        details(None, None)
 
 
 def watching(mine: tuple[Training, ...]) -> None:
@@ -238,7 +239,8 @@ def watching(mine: tuple[Training, ...]) -> None:
     if seen.measures:
         told(training, seen, beside)
         drawn(training, seen, other, beside)
-    details(training, seen)
+    with sheet.details():
+        details(training, seen)
 
 
 def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen | None) -> None:

@@ -352,7 +352,8 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         "Each part's direct share and what muting it takes away; then the difference of logits "
         "(`logit`) and the target's probability without the part."
     )
-    sheet.numbers_of("muting", effects, caption, "direct and total")
+    with sheet.details("direct and total"):
+        sheet.numbers_of("muting", effects, caption, "direct and total")
 
 alone_scene = replace(scene, other=None)  # these are of the run alone
 with sheet.panel(
@@ -387,19 +388,24 @@ caption = (
     "Every part's direct share, in the order of the pass; the last rows are their sum and the "
     "model's own number."
 )
-sheet.numbers_of("why", shares, caption, what="every part")
-what_read = "what was read"
-caption = (
-    "What each token gave through each head of the opened block; the last row is each head's share."
-)
-sheet.numbers_of(f"why-block{block}", lambda: read.map(by_token), caption, what=what_read)
-sources: list[Any] = [
-    TransformerBlock.forward,
-    LayerNorm.formula,
-    numbers.reader,
-    numbers.attribution,
-]
-sheet.code_of(scene, sources, numbers.logit_shares, **named)
-sheet.code_of(
-    scene, [numbers.reader], numbers.heads_read, block, **named, key="in_code_read", what=what_read
-)
+with sheet.details():
+    sheet.numbers_of("why", shares, caption, what="every part")
+    what_read = "what was read"
+    caption = "What each token gave through each head of the opened block; the last row is each head's share."
+    sheet.numbers_of(f"why-block{block}", lambda: read.map(by_token), caption, what=what_read)
+    sources: list[Any] = [
+        TransformerBlock.forward,
+        LayerNorm.formula,
+        numbers.reader,
+        numbers.attribution,
+    ]
+    sheet.code_of(scene, sources, numbers.logit_shares, **named)
+    sheet.code_of(
+        scene,
+        [numbers.reader],
+        numbers.heads_read,
+        block,
+        **named,
+        key="in_code_read",
+        what=what_read,
+    )

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gptviz.ui.shell.details import DRAWN
+
 
 class Reader(HTMLParser):
     """What an HTML consists of: its texts, and its tags with their attributes."""
@@ -84,8 +86,22 @@ def put(at: Any, **values: object) -> Any:
 
 
 def opened(at: Any, *keys: str) -> Any:
-    """The page with what these keys stand for open: its tables, its program, its panels."""
-    return put(at, **dict.fromkeys(keys, True))
+    """The page with what these keys stand for open: its tables, its programs, its claim, its panels.
+
+    Of a box of details a person has one tab open; here all that are asked for are drawn.
+    """
+    tabs = {key for key in keys if key.startswith(("numbers_", "in_code", "claim_offer"))}
+    if tabs:
+        drawn: set[str] = set()
+        if DRAWN in at.session_state:
+            drawn = at.session_state[DRAWN]
+        at.session_state[DRAWN] = drawn | tabs
+    return put(at, **dict.fromkeys({*keys} - tabs, True))
+
+
+def tab_labels(at: Any) -> list[str]:
+    """What stands on the tabs of the page's boxes of details: they are drawn once one of them is open."""
+    return [tab.label for tab in at.tabs]
 
 
 def left_by_program(at: Any, key: str = "in_code") -> dict[str, Any]:
@@ -96,7 +112,7 @@ def left_by_program(at: Any, key: str = "in_code") -> dict[str, Any]:
 
 
 def in_numbers(at: Any, name: str) -> pd.DataFrame:
-    """The first table of *In numbers*, once `name` is open."""
+    """The first table of *Details*, once `name` is open."""
     return opened(at, f"numbers_{name}").dataframe[0].value
 
 

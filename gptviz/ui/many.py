@@ -174,15 +174,18 @@ def section(
         height=ROW * len(rows) + 80,
     )
     note = f"Means over {counted(n, 'text')}. A column ending in _se is a standard error; n is the number of texts."
-    sheet.numbers_of("many", tables, note, what="many texts", missing="–")
-    texts = pd.DataFrame(read_prompts).map(
-        lambda cell: show_id(scene.lm, cell) if isinstance(cell, int) else cell
-    )
-    sheet.numbers_of("many-texts", texts, what="the set of texts", missing="–")
-    arguments: dict[str, Any] = {"clean" if pairs else "text": [item.text for item in read_prompts]}
-    arguments |= {"corrupt": [item.other for item in read_prompts]} if pairs else {}
-    arguments |= {"target": [item.target for item in read_prompts], **options}
-    sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
+    with sheet.details("many texts"):
+        sheet.numbers_of("many", tables, note, what="many texts", missing="–")
+        texts = pd.DataFrame(read_prompts).map(
+            lambda cell: show_id(scene.lm, cell) if isinstance(cell, int) else cell
+        )
+        sheet.numbers_of("many-texts", texts, what="the set of texts", missing="–")
+        arguments: dict[str, Any] = {
+            "clean" if pairs else "text": [item.text for item in read_prompts]
+        }
+        arguments |= {"corrupt": [item.other for item in read_prompts]} if pairs else {}
+        arguments |= {"target": [item.target for item in read_prompts], **options}
+        sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
 
 
 def beginning(text: str, length: int) -> str:

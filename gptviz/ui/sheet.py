@@ -36,7 +36,7 @@ from gptviz.ui.shell.block import (
     opened_head,
 )
 from gptviz.ui.shell.change_words import cannot_matter, says
-from gptviz.ui.shell.details import csv, in_code, panel, side_by_side, sideways
+from gptviz.ui.shell.details import csv, details, in_code, panel, side_by_side, sideways, tab
 from gptviz.ui.shell.page import read_text, start_page, trace
 from gptviz.ui.shell.params import Param, at_most_last, between, if_there, in_link
 from gptviz.ui.shell.prompt import example_row
@@ -58,6 +58,7 @@ __all__ = [
     "between",
     "block_and_head_inputs",
     "button",
+    "details",
     "end_page",
     "example_row",
     "head_controls",
@@ -362,41 +363,43 @@ def numbers_of(
     what: str = "",
     missing: str | None = None,
 ) -> None:
-    """*In numbers*: an expander with the table behind the picture, and its download as CSV.
+    """Name a tab *Table* in the box of details: the table behind the picture, and its download as CSV.
 
     Of both runs the unchanged numbers stand beside those that are others. `table` may be a function, which
-    runs only when the expander is open. `name` ("attention.csv" or "attention") is unique on its page, and is
+    runs only when the tab is opened. `name` ("attention.csv" or "attention") is unique on its page, and is
     the file's. `what` tells one table of a page from another. `missing` is the word for a number that is not
     there, None where all are.
     """
     stem = name.removesuffix(".csv")
-    label = f"In numbers: {what}" if what else "In numbers"
-    with panel(label, ":material/table:", f"numbers_{stem}") as is_open:
-        if not is_open:
-            return
-        found = table() if callable(table) else table
-        frame = joined(found) if isinstance(found, Both) else found
-        if caption:
-            st.caption(caption)
-        wide = st.column_config.Column(width=80)  # for the word, beside numbers of few digits
-        gaps = {name: wide for name in frame if missing and frame[name].isna().any()}
-        st.dataframe(
-            frame,
-            hide_index=True,
-            key=f"table_{stem}",
-            placeholder=missing,
-            column_config=gaps or None,
-        )
-        st.download_button(
-            "CSV",
-            csv(frame),
-            f"{stem}.csv",
-            "text/csv",
-            f"csv_{stem}",
-            "With every digit. A text that a spreadsheet could run as a formula begins with an apostrophe.",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+    tab("Table", what, f"numbers_{stem}", lambda: _draw_table(stem, table, caption, missing))
+
+
+def _draw_table(
+    stem: str, table: Table | Callable[[], Table], caption: str, missing: str | None
+) -> None:
+    found = table() if callable(table) else table
+    frame = joined(found) if isinstance(found, Both) else found
+    if caption:
+        st.caption(caption)
+    wide = st.column_config.Column(width=80)  # for the word, beside numbers of few digits
+    gaps = {name: wide for name in frame if missing and frame[name].isna().any()}
+    st.dataframe(
+        frame,
+        hide_index=True,
+        key=f"table_{stem}",
+        placeholder=missing,
+        column_config=gaps or None,
+    )
+    st.download_button(
+        "CSV",
+        csv(frame),
+        f"{stem}.csv",
+        "text/csv",
+        f"csv_{stem}",
+        "With every digit. A text that a spreadsheet could run as a formula begins with an apostrophe.",
+        on_click="ignore",
+        icon=":material/download:",
+    )
 
 
 def code_of(
@@ -409,7 +412,8 @@ def code_of(
     what: str = "",
     **named: object,
 ) -> None:
-    """*In code*: the model's lines, the very function whose numbers are drawn, and the lines that call it.
+    """Name a tab *Code* in the box of details: the model's lines, the very function whose numbers are drawn,
+    and the lines that call it. The page's own, of a text, has a tab *Claim* behind it.
 
     `numbers` has `lm`, or `lm` and a trace, as its first parameters, or neither; `args` and `named` follow.
     `run` comes by some of `sources`, whose shapes are then shown: without it, for a text, it is the pass of
@@ -419,8 +423,9 @@ def code_of(
         lm = scene.lm
         ids = scene.run.ids
         run = lambda: run_first_block(lm, ids)  # noqa: E731
-    link = partial(claim.offer, scene) if isinstance(scene, Scene) and key == "in_code" else None
-    in_code([*sources, numbers], program(scene, numbers, *args, **named), key, run, what, link)
+    in_code([*sources, numbers], program(scene, numbers, *args, **named), key, run, what)
+    if isinstance(scene, Scene) and key == "in_code":
+        tab("Claim", "", "claim_offer", partial(claim.offer, scene))
 
 
 def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: object) -> str:

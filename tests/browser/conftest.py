@@ -348,6 +348,15 @@ def press(place: Any) -> Any:
     return settled(place.page)
 
 
+def details(page: Any, label: str) -> Any:
+    """The page's box of details, opened at the tab with this label."""
+    box = page.locator(".st-key-details")
+    if box.locator("details").get_attribute("open") is None:
+        press(box.locator("summary"))
+    press(box.get_by_role("tab", name=label, exact=True))
+    return box
+
+
 def model_line(page: Any) -> Any:
     """The sidebar's one line on the model."""
     return page.locator(".st-key-model_line").get_by_test_id("stPopoverButton")

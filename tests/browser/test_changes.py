@@ -31,7 +31,7 @@ def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page):
     assert float(page.get_by_test_id("head-5-0").get_attribute("data-moved")) > 0.1
 
     # in sight while the page scrolls, and its switch can be clicked there
-    page.get_by_text("In code", exact=True).scroll_into_view_if_needed()
+    page.get_by_text("Details", exact=True).scroll_into_view_if_needed()
     box = page.get_by_test_id("changes").bounding_box()
     assert 0 <= box["y"] < 80
     press(page.get_by_test_id("changes-switch"))

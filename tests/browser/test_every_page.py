@@ -120,6 +120,10 @@ def saved(page, folder):
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_saves_its_pictures_turns_and_shuts_nobody_out(open_page, tmp_path, name):
     page = open_page(name, text="one two three <&> 東京 one two")
+    heading = page.get_by_role("heading", level=1)
+    assert heading.inner_text() == PAGES[name].question
+    lines = "(h1) => h1.clientHeight / parseFloat(getComputedStyle(h1).lineHeight)"
+    assert round(heading.evaluate(lines)) == 1  # in one line
     if name in FIRST_SCREEN:
         box = page.locator(FIRST_SCREEN[name]).bounding_box()
         assert box["y"] + box["height"] <= 800

@@ -90,7 +90,7 @@ def test_deep_links_to_a_fresh_server_and_the_first_click_counts(fresh, open_pag
             path = "" if name == "overview" else name
             page.goto(f"{fresh}/{path}?{urlencode({'text': TEXT, 'token': 1})}")
             settled(page)
-        assert title(page) == PAGES[name].title
+        assert title(page) == PAGES[name].question
         assert page.locator(".st-key-prompt").count() == (name not in WITHOUT_TEXT)
         if name not in WITHOUT_TEXT:
             chips(page).first.wait_for()

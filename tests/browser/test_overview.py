@@ -44,7 +44,7 @@ def test_one_falls_by_clicks_from_the_machine_to_a_number_and_back(open_page, mi
     page.get_by_test_id("place-more").click()
     page.wait_for_url("**/residual_stream?**")
     settled(page)
-    assert page.get_by_role("heading", level=1).inner_text() == PAGES["residual_stream"].title
+    assert page.get_by_role("heading", level=1).inner_text() == PAGES["residual_stream"].question
     page.get_by_role("link", name="In the picture").click()
     arrived(page, "block.4")
     page.locator(by("place-crumb", at="")).click()

@@ -8,7 +8,16 @@ import sys
 import pytest
 
 from gptviz.ui.shell.navigation import PAGES, SECTIONS
-from tests.browser.conftest import ROOT, address, press, settled, stop_server, type_prompt, went
+from tests.browser.conftest import (
+    ROOT,
+    address,
+    details,
+    press,
+    settled,
+    stop_server,
+    type_prompt,
+    went,
+)
 
 FIVE = "one two three one two"
 
@@ -59,10 +68,10 @@ def test_a_selected_token_follows_everywhere(open_page):
     went(page, "again")
     assert selected(page) == 2 and prompt(page) == FIVE
     press(page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Tokens"))
-    assert title(page) == "Tokens" and selected(page) == 2 and prompt(page) == FIVE
+    assert title(page) == PAGES["tokens"].question and selected(page) == 2 and prompt(page) == FIVE
     assert address(page) == {"text": FIVE, "token": "2"}
     went(page, "back")
-    assert title(page) == "Overview" and selected(page) == 2
+    assert title(page) == PAGES["overview"].question and selected(page) == 2
     went(page, "back")
     assert selected(page) == 1 and prompt(page) == FIVE
 
@@ -99,12 +108,13 @@ def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_p
     page.add_style_tag(content="[data-testid=stMainBlockContainer] { min-height: 2000px; }")
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 300")
     press(links.filter(has_text="Logit lens"))
-    assert title(page) == "Logit lens" and marked.inner_text().split("\n")[-1] == "Logit lens"
+    assert title(page) == PAGES["logit_lens"].question
+    assert marked.inner_text().split("\n")[-1] == "Logit lens"
     assert headings(page) == [True] * 3  # what a person has opened stays open
     assert page.evaluate(scrolled) == 150
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
     press(page.locator(".st-key-gv_next a"))
-    assert title(page) == PAGES[PAGES["logit_lens"].next].title and prompt(page) == FIVE
+    assert title(page) == PAGES[PAGES["logit_lens"].next].question and prompt(page) == FIVE
 
 
 def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
@@ -117,7 +127,7 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
     box = stage.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 1280 and box["y"] + box["height"] <= 810
     press(page.locator(".st-key-gv_present a").last)
-    assert title(page) == "Tokens" and address(page)["present"] == "on"
+    assert title(page) == PAGES["tokens"].question and address(page)["present"] == "on"
     page.get_by_role("button", name="Text").click()
     page.get_by_role("textbox", name="Prompt").fill("Another text")
     page.keyboard.press("Enter")
@@ -155,6 +165,26 @@ def test_on_a_phone_the_list_of_pages_shuts_and_what_can_be_set_stands_below_the
         assert (places[1] > places[0]) == below
 
 
+def test_details_has_a_tab_for_each_by_keyboard_too_and_keeps_the_one_in_front(open_page):
+    page = open_page("why", text=FIVE, token=2)
+    box = details(page, "Table: every part")
+    tabs = box.get_by_role("tab")
+    front = box.locator("[role=tab][aria-selected=true]")
+    labels = tabs.all_inner_texts()
+    kinds = [label.partition(":")[0] for label in labels]
+    assert kinds == ["Table", "Table", "Code", "Code", "Claim"]
+    box.get_by_test_id("stDataFrame").wait_for()
+    page.keyboard.press("ArrowRight")
+    settled(page)
+    assert front.inner_text() == labels[1]
+    details(page, "Code")
+    program = box.get_by_test_id("stCode").filter(has_text="picture = ")
+    assert program.count() == 1 and not box.get_by_test_id("stDataFrame").count()
+    press(chips(page).nth(3))
+    assert front.inner_text() == "Code" and "3" in program.inner_text()
+    details(page, "Claim").get_by_role("button", name="Claim this").wait_for()
+
+
 def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):
     page = open_page(text=FIVE)
     box = page.get_by_role("textbox", name="Prompt")
@@ -169,12 +199,13 @@ def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):
         page.reload()
     settled(page)
     unfold(page, "With the book, by chapter")
-    for name in ("Tokens", "Loss"):
-        box.fill(f"typed for {name}")
-        press(
-            page.get_by_test_id("stSidebarUserContent").get_by_role("link", name=name, exact=True)
-        )
-        assert title(page) == name and prompt(page) == address(page)["text"] == f"typed for {name}"
+    links = page.get_by_test_id("stSidebarUserContent")
+    for door in (PAGES["tokens"], PAGES["loss"]):
+        typed = f"typed for {door.title}"
+        box.fill(typed)
+        press(links.get_by_role("link", name=door.title, exact=True))
+        assert title(page) == door.question
+        assert prompt(page) == address(page)["text"] == typed
         assert draft.get_attribute("data-draft") is None
     box.fill("never run")
     page.get_by_test_id("stSidebarUserContent").get_by_role(

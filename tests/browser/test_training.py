@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import press, settled, went
+from tests.browser.conftest import details, press, settled, went
 from tests.browser.plots import values
 
 TINY = {
@@ -59,7 +59,7 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page):
     page.get_by_test_id("chips").wait_for()
     settled(page)
     assert "model=upload" in page.url and page.get_by_test_id("chip").count() == 16
-    press(page.get_by_text("In code", exact=True))
+    details(page, "Code")
     page.get_by_text(f"gptviz.load('{folder}')").first.wait_for()
 
 

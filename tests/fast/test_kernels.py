@@ -380,7 +380,7 @@ def test_a_large_buffer_is_as_large_as_it_says_and_goes_with_its_tensor():
 
 
 def test_by_the_book_runs_the_books_own_lines(lm, linears):
-    """What *In code* shows at work is what it prints."""
+    """What the tab *Code* shows at work is what it prints."""
     seen = []
 
     def watch(frame, event, arg):

@@ -19,6 +19,7 @@ from gptviz.ui import heads, jobs
 from gptviz.ui.models import apart, in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.sheet import SEEN
+from gptviz.ui.shell.details import DRAWN
 from gptviz.ui.shell.navigation import SCRIPTS, page_file
 from tests.specs import given, opened
 
@@ -40,7 +41,7 @@ PagesManager.uses_pages_directory = False
 
 
 class Everywhere(set[str]):
-    """Where somebody has been who need not scroll: what waits further down for its reader comes at once."""
+    """Where somebody has been who need not scroll, and what is drawn without a click: all comes at once."""
 
     def __contains__(self, place: object) -> bool:
         return True
@@ -89,6 +90,7 @@ def run_page(
 
 def open_all(at: AppTest) -> AppTest:
     """Open everything that opens, and what opens inside."""
+    at.session_state[DRAWN] = Everywhere()
     seen: set[str] = set()
     while (
         closed := {box.key for box in at.expander if box.key} - seen

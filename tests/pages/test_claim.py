@@ -8,8 +8,8 @@ from tests.specs import opened
 
 
 def link_of(at):
-    """The address after a click on the button in *In code*, as its parameters."""
-    opened(at, "in_code").button("claim_make").click().run()
+    """The address after a click on the button in *Details*, as its parameters."""
+    opened(at, "claim_offer").button("claim_make").click().run()
     assert len(at.success) == 1
     link = dict(at.query_params)
     verify(f"http://localhost/attention?{urlencode(link)}")

@@ -13,11 +13,11 @@ ENDS = (".", ":", "?", "!", ".**")
 
 
 def first_sentence(page: str) -> str:
-    """What the page says first below its heading and its question, with the model as it is."""
+    """What the page says first below its heading, with the model as it is."""
     lines = (FOLDER / f"{page}.txt").read_text("utf-8").splitlines()
     said = [line[2:].strip() for line in lines if not line.startswith("+")]
     heading = next(index for index, line in enumerate(said) if line.startswith("# "))
-    below = said[heading + 2 :]  # the question stands under the heading
+    below = said[heading + 1 :]
     prose = next(
         line
         for line in below

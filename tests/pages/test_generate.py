@@ -15,7 +15,7 @@ from gptviz.tokenizer import show_token
 from gptviz.ui.parts.generate.tree import Branch, Tree
 from gptviz.ui.parts.generate.written import Written, log_probability, perplexity, text_of
 from gptviz.ui.shell.sampling import name_of
-from tests.specs import given, left_by_program, opened, paragraph, prose
+from tests.specs import given, left_by_program, opened, paragraph, prose, tab_labels
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -233,5 +233,6 @@ def test_a_greedy_text_is_what_the_books_own_function_writes(run_page, mini):
     written = mini.encode(TEXT) + ids_of(at)
     assert left_by_program(at, "in_code_book")["picture"].tolist() == [written]
     for query in ({"temperature": 0.7}, {"temperature": 0.0, "edits": "z.4.3=zero"}):
-        at = run_page("generate", text=TEXT, written=2, **query)
-        assert "in_code_book" not in [box.key for box in at.expander]
+        at = opened(run_page("generate", text=TEXT, written=2, **query), "in_code")
+        assert "Code" in tab_labels(at)
+        assert "Code: the same, in the book's words" not in tab_labels(at)

@@ -221,7 +221,7 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
     assert rows["replaced by its mean"][3] == f"{unlike['extra'].mean():#.3g}"
     words = {word for row in general["data"][0]["text"] for word in row}
     assert words == {"induction<br>✓", "<s>previous</s>", "resting<br>○", "mixed"}
-    at.session_state["in_code_trial"] = True
+    opened(at, "in_code_trial")
     at.number_input(key="head").set_value(1).run()
     assert "**withdrawn**" in verdict(at)
     assert (

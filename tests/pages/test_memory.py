@@ -8,7 +8,8 @@ import torch
 from gptviz import Trace
 from gptviz.ui import runs
 from gptviz.ui.shell.navigation import PAGES
-from tests.specs import charts, opened
+from tests.pages.conftest import open_all
+from tests.specs import charts
 
 TEXT = "one two three four five six seven eight nine ten " * 30  # more than the context
 LARGEST = 2**20  # bytes of a tensor that a session may hold: a row of logits, a few vectors
@@ -44,7 +45,7 @@ def test_no_session_holds_a_trace(run_page, nothing_stored):
     visits = {name: run_page(name, text=f"{name} {TEXT}", base_steps=50) for name in PAGES}
     for at in visits.values():
         charts(at)  # which fails at NaN
-        opened(at, *(box.key for box in at.expander if box.key))
+        open_all(at)
     kept = [trace for trace in traces() if not any(trace is one for one in before)]
     assert not kept, ["".join(token.text for token in trace.tokens[:3]) for trace in kept]
     assert not large_tensors(known | of_models())

@@ -44,7 +44,7 @@ def said(at):
 
 
 def python_of(at):
-    """What *In code* says when somebody opens it."""
+    """What the tab *Code* says when somebody opens it."""
     return "\n".join(code.value for code in opened(at, "in_code").code)
 
 

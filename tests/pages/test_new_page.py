@@ -10,6 +10,7 @@ import pytest
 
 from gptviz.digits import significant
 from gptviz.ui.shell import navigation
+from gptviz.ui.shell.details import DRAWN
 from gptviz.ui.shell.navigation import Door
 from tests.pages.conftest import visit
 from tests.specs import charts, left_by_program, prose
@@ -53,7 +54,7 @@ def test_two_files_of_sixty_lines_are_a_page(page, mini):
     assert list(FILES) == ["gptviz/analysis/key_norms.py", "pages/key_norms.py"]
     assert sum(bool(line.strip()) for code in FILES.values() for line in code.splitlines()) <= 60
     query = {"text": TEXT, "token": 3, "block": 2, "head": 5, "edits": EDIT}
-    at = visit(page, {"numbers_key-norms": True}, **query)
+    at = visit(page, {DRAWN: {"numbers_key-norms"}}, **query)
     now, was = (
         np.concatenate(
             [mini.trace(TEXT, edits=edits)["k", b].norm(dim=-1).numpy() for b in range(6)]

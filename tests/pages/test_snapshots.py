@@ -309,7 +309,7 @@ SHARES = {
 
 
 def programs(at) -> list[str]:
-    """What *In code* shows; Train one now with 20 steps, as all 600 take half a minute."""
+    """What the tabs *Code* show; Train one now with 20 steps, as all 600 take half a minute."""
     codes = [code.value for code in at.code if "picture = " in code.value]
     return [code.replace("train_one()", "train_one({'steps': 20})") for code in codes]
 
@@ -339,12 +339,12 @@ def test_what_stands_on_the_page_and_its_programs(name, ask, tmp_path):
     )
     ran: dict[str, dict] = {}
     for at in (plain, changed):
-        assert {"In numbers", "In code"} <= {box.label.partition(":")[0] for box in at.expander}
-        for box in at.expander:
-            if box.label.startswith(("In numbers", "In code")):
-                assert len(box.code if box.label.startswith("In code") else box.dataframe), (
-                    box.label
-                )
+        assert {"Table", "Code"} <= {tab.label.partition(":")[0] for tab in at.tabs}
+        for tab in at.tabs:
+            if tab.label.startswith("Table"):
+                assert len(tab.dataframe), tab.label
+            if tab.label.startswith("Code"):
+                assert len(tab.code), tab.label
         for code in programs(at):
             found = ran[code] = ran.get(code) or run_program(code, tmp_path)
             for picture in {"picture", "unchanged"} & found.keys():

@@ -27,7 +27,7 @@ def rules(at):
 @pytest.mark.parametrize("prompt", PROMPTS.values(), ids=PROMPTS.keys())
 def test_any_prompt_makes_a_page(run_page, prompt):
     at = run_page("tokens", text=prompt)
-    assert at.title[0].value == "Tokens"
+    assert at.title[0].value == "How does text become numbers?"
     for written, count, ids, _ in table(at, "spellings"):
         expected = encode(MINI, written.replace("·", " "))
         assert ids == ", ".join(map(str, expected)) and count == str(len(expected))

@@ -25,8 +25,8 @@ TEXT = "mill mill mill mill"
 
 
 def said_of_tables(at) -> list[tuple[str, pd.DataFrame]]:
-    """Every caption of *In numbers* with its table."""
-    boxes = [box for box in open_all(at).expander if box.label.startswith("In numbers")]
+    """Every caption of a tab *Table* with its table."""
+    boxes = [tab for tab in open_all(at).tabs if tab.label.startswith("Table")]
     return [("".join(one.value for one in box.caption), box.dataframe[0].value) for box in boxes]
 
 

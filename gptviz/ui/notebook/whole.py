@@ -68,16 +68,16 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
     try:
         app.run()
         panels = {box.key for box in app.expander if box.key}
-        closed = [key for key in panels if not key.startswith(("numbers_", "in_code"))]
+        closed = [key for key in panels if not key.startswith("details")]
         for key in closed:
             app.session_state[key] = True
         if closed:
             app.run()
-        light = list(_leaves(app.main))
+        light = list(_below_the_heading(app.main))
         if s.follows and not app.exception:
             app.context = {"theme": "dark"}
             app.run()
-            dark = list(_leaves(app.main))
+            dark = list(_below_the_heading(app.main))
     finally:
         for store in (runs(), jobs.queue()):
             store.forget(f"given|{id(s.t)}")
@@ -92,12 +92,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
                 f"the page {name!r} cannot be drawn with {key}={value!r}: it has no such choice. In the app "
                 "its address has the names of its choices, and what each of them may be"
             )
-    title = PAGES[name].title
-    question = PAGES[name].question
-    if title.endswith("?"):
-        s.title = f"{title} {question}"
-    else:
-        s.title = f"{title}: {question}"
+    s.title = PAGES[name].question
     parts = _parts(s, light)
     if dark:
         for part, dark_part in zip(parts, _parts(s, dark), strict=True):
@@ -135,6 +130,13 @@ def _take_dark(part: dict[str, Any], dark_part: dict[str, Any]) -> None:
         part["dark"] = {"html": dark_part["html"]}
 
 
+def _below_the_heading(block: Any) -> Iterator[Any]:
+    """A page's elements without its head, which is the name, the question and what can be clicked there."""
+    elements = list(_leaves(block))
+    headings = (place for place, element in enumerate(elements) if element.type == "title")
+    yield from elements[next(headings, -1) + 1 :]
+
+
 def _leaves(block: Any) -> Iterator[Any]:
     for child in block.children.values():
         yield from _leaves(child) if hasattr(child, "children") else [child]
@@ -144,7 +146,7 @@ def _take(s: Sheet, section: list[dict[str, Any]], element: Any) -> None:
     """Take a page's element into a picture: a figure, a component, a heading or a sentence; or nothing."""
     if element.type in ("subheader", "markdown", "caption"):
         text = _plain(element.value)
-        if text and text != "Try:" and not s.title.endswith(text):
+        if text and text != "Try:":
             section.append(
                 {"text": text, "heading": element.type == "subheader" or element.value[0] == "#"}
             )

@@ -1,4 +1,4 @@
-"""What opens on demand: panels on a page, and at its end the lines of *In code* and the file of *In numbers*.
+"""What opens on demand: panels on a page, and at its end one box, *Details*, with its tables and its programs.
 
 All are lazy: nothing is computed before they are opened. And a picture that a phone scrolls sideways.
 """
@@ -6,9 +6,10 @@ All are lazy: nothing is computed before they are opened. And a picture that a p
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from csv import QUOTE_NONNUMERIC
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -44,46 +45,124 @@ def _harmless(value: Any) -> Any:
     return value
 
 
+class Tab(NamedTuple):
+    """A tab of a box of details: its kind, what stands on it, its key, and what draws it when it is opened."""
+
+    kind: str
+    label: str
+    key: str
+    draw: Callable[[], None]
+
+
+KINDS = ("Table", "Code", "Claim")  # in this order they stand in a box
+
+
+# keys of tabs, in the session: drawn without being opened, for somebody who reads all of a page at once
+DRAWN = "gptviz_details_drawn"
+
+_tabs: ContextVar[list[Tab] | None] = ContextVar(
+    "tabs", default=None
+)  # of the box that is being filled
+
+
+@contextmanager
+def details(of: str = "") -> Iterator[None]:
+    """Draw one box with a tab for each table and program that is named inside the `with`.
+
+    `of` tells a box of one part of a page from the one at its end: "the gradients".
+    """
+    tabs: list[Tab] = []
+    before = _tabs.set(tabs)
+    try:
+        yield
+    finally:
+        _tabs.reset(before)
+    if tabs:
+        _draw_box(of, sorted(tabs, key=lambda one: KINDS.index(one.kind)))
+
+
+def tab(kind: str, what: str, key: str, draw: Callable[[], None]) -> None:
+    """Name a tab, "Table" or "Table: what", for the box of details around this call."""
+    tabs = _tabs.get()
+    if tabs is None:
+        raise RuntimeError(f"{key} is a tab: name it inside a `with sheet.details():`")
+    label = kind
+    if what:
+        label = f"{kind}: {what}"
+    tabs.append(Tab(kind, label, key, draw))
+
+
+def _draw_box(of: str, tabs: Sequence[Tab]) -> None:
+    """Draw the box, closed at first. Of its tabs the one in front is worked out, and no other."""
+    title = "Details"
+    key = "details"
+    if of:
+        title = f"Details: {of}"
+        key = f"details_{of.replace(' ', '_')}"
+    drawn = st.session_state.get(DRAWN, ())
+    at_once = [one.key for one in tabs if one.key in drawn]
+    with panel(title, ":material/table:", key) as is_open:
+        if not (is_open or at_once):
+            return
+        for one, place in zip(tabs, _tab_row(key, [one.label for one in tabs]), strict=True):
+            if one.key in at_once or (is_open and place.open):
+                with place, st.container(key=one.key):
+                    one.draw()
+
+
+def _tab_row(key: str, labels: list[str]) -> Sequence[Any]:
+    """The tabs, with the one in front that was there before, even if it is called otherwise now.
+
+    Streamlit takes tabs with another label for other ones, and shows the first.
+    """
+    row = f"{key}_tabs"
+    place = f"{key}_front"
+    front = st.session_state.get(row)
+    if front not in labels:
+        before = min(st.session_state.get(place, 0), len(labels) - 1)
+        front = labels[before]
+    st.session_state[place] = labels.index(front)
+    st.session_state[row] = front
+    return st.tabs(labels, key=row, on_change="rerun")
+
+
 def in_code(
     sources: Sequence[Callable[..., Any]],
     snippet: str,
     key: str = "in_code",
     run: Callable[[], object] | None = None,
     what: str = "",
-    more: Callable[[], None] | None = None,
 ) -> None:
-    """Draw an expander with the lines of the model that computed the picture, the shapes that their variables
-    have for this prompt, and the Python that gives the same numbers.
+    """Name a tab *Code*: the lines of the model that computed the picture, the shapes that their variables have
+    for this prompt, and the Python that gives the same numbers.
 
-    `run` calls some of the sources: their shapes are recorded while it runs, when the expander is open.
+    `run` calls some of the sources: their shapes are recorded while it runs, when the tab is opened.
     """
-    label = "In code"
-    if what:
-        label = f"In code: {what}"
-    with panel(label, ":material/code:", key) as is_open:
-        if not is_open:
-            return
-        if run:
-            recorded = record_shapes(sources, run)
-        else:
-            recorded = {}
-        for function in sources:
-            where, lines = source(function)
-            st.caption(where)
-            st.code(lines, language="python")
-            if function.__qualname__ in recorded:
-                st.markdown(shapes_words(recorded[function.__qualname__]))
-        if MultiHeadAttention.forward in sources and kernels.enabled():
-            st.caption(
-                "On a CPU in float32, a faster version of these lines runs (gptviz/fast). It gives the same "
-                "numbers, up to rounding."
-            )
+    tab("Code", what, key, lambda: _draw_code(sources, snippet, run))
+
+
+def _draw_code(
+    sources: Sequence[Callable[..., Any]], snippet: str, run: Callable[[], object] | None
+) -> None:
+    if run:
+        recorded = record_shapes(sources, run)
+    else:
+        recorded = {}
+    for function in sources:
+        where, lines = source(function)
+        st.caption(where)
+        st.code(lines, language="python")
+        if function.__qualname__ in recorded:
+            st.markdown(shapes_words(recorded[function.__qualname__]))
+    if MultiHeadAttention.forward in sources and kernels.enabled():
         st.caption(
-            "The same numbers in Python. Save it as a file and run it: `picture` contains what is drawn above."
+            "On a CPU in float32, a faster version of these lines runs (gptviz/fast). It gives the same "
+            "numbers, up to rounding."
         )
-        st.code(snippet, language="python")
-        if more is not None:
-            more()
+    st.caption(
+        "The same numbers in Python. Save it as a file and run it: `picture` contains what is drawn above."
+    )
+    st.code(snippet, language="python")
 
 
 def shapes_words(shapes: Shapes) -> str:

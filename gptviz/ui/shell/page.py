@@ -124,26 +124,28 @@ def _style(mode: Mode) -> None:
 
 
 def _head(name: str, prompted: bool) -> None:
+    """Draw the page's question as its heading; above it, small, its name and what can be done with it."""
     door = PAGES[name]
-    with st.container(key="gv_title", horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.title(door.title, anchor=False, width="content")
-        if prompted and name != FIRST:
-            query = state.link() | {"at": picture.place_of(name)}
-            icon = ":material/center_focus_strong:"
-            with st.container(key="gv_place", width="content"):
-                link(
-                    FIRST,
-                    query,
-                    label="In the picture",
-                    icon=icon,
-                    help="See where this happens in the model.",
-                )
-        st.markdown(door.question, width="content")
-        with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
-            _way(name, prompted)
-            _present_switch()
+    with st.container(key="gv_title", gap=None):
+        with st.container(key="gv_name", horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(door.in_list or door.title, width="content")
+            if prompted and name != FIRST:
+                _place(name)
+            with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
+                _way(name, prompted)
+                _present_switch()
+        st.title(door.question, anchor=False)
     navigation.draw_halves(name)
     follow_theme(name)
+
+
+def _place(name: str) -> None:
+    """Draw the way to where this happens in the picture of the model."""
+    query = state.link() | {"at": picture.place_of(name)}
+    icon = ":material/center_focus_strong:"
+    told = "See where this happens in the model."
+    with st.container(key="gv_place", width="content"):
+        link(FIRST, query, label="In the picture", icon=icon, help=told)
 
 
 def _way(name: str, prompted: bool) -> None:

@@ -55,7 +55,7 @@ class Frame:
 
     @property
     def load(self) -> str:
-        """The Python that gives `lm`, for *In code*."""
+        """The Python that gives `lm`, for a program."""
         return self.plain_load
 
     @property

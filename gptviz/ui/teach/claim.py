@@ -75,13 +75,16 @@ def offer(scene: Scene) -> None:
         and head < lm.config.n_heads
     ):
         open_head = (block, head)
-    if len(scene.text) <= state.LINK_CHARACTERS:  # else no link holds it
-        explanation = (
-            "Writes the model's prediction into the address. Whoever opens that link, or runs "
-        )
-        explanation += "`gptviz verify` on it, sees whether the prediction still holds."
-        place = scene.run, scene.position, open_head
-        button("Claim this", "claim_make", _make, *place, icon="verified", help=explanation)
+    if len(scene.text) > state.LINK_CHARACTERS:
+        st.caption("Your text is too long for an address, so no link can contain a claim about it.")
+        return
+    explanation = (
+        "A claim writes the model's prediction into the address. Whoever opens that link, or runs "
+    )
+    explanation += "`gptviz verify` on it, sees whether the prediction still holds."
+    st.caption(explanation)
+    place = scene.run, scene.position, open_head
+    button("Claim this", "claim_make", _make, *place, icon="verified")
 
 
 def _make(run: Run, position: int, opened: tuple[int, int] | None) -> None:

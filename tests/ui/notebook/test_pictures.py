@@ -131,7 +131,7 @@ def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_tra
     norms = t.show("layernorm", quantity="mean", position=2)
     parts = {part["key"]: part for part in norms.parts if "figure" in part}
     keys = [f"layernorm_{one}" for one in ("grids", "depth", "weights", "shift")]
-    assert [*parts] == keys and norms.title == "LayerNorm: How are the numbers kept in range?"
+    assert [*parts] == keys and norms.title == "How are the numbers kept in range?"
     (picture,) = [part["data"] for part in norms.parts if part.get("draw") == "spread"]
     assert len(picture["stops"]) == 4 and not picture["stops"][0]["ghost"]  # the change comes later
     for run in (t, lm.trace(TEXT)):

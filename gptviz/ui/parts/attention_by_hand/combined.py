@@ -77,11 +77,14 @@ def draw(made: Frame) -> None:
         f"mha(batch)\n{result.output}",
         language="python",
     )
-    sheet.numbers_of(
-        "combined", lambda: in_rows(), "A row per word: what goes into out_proj, and its output."
-    )
-    run = lambda: books_attention(3, len(WORDS))(books_batch())  # noqa: E731
-    sheet.code_of(made, [MultiHeadAttention.forward, books_attention], combined, run=run)
+    with sheet.details():
+        sheet.numbers_of(
+            "combined",
+            lambda: in_rows(),
+            "A row per word: what goes into out_proj, and its output.",
+        )
+        run = lambda: books_attention(3, len(WORDS))(books_batch())  # noqa: E731
+        sheet.code_of(made, [MultiHeadAttention.forward, books_attention], combined, run=run)
 
 
 def in_rows() -> pd.DataFrame:

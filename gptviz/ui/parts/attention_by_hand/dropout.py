@@ -63,18 +63,19 @@ def draw(made: Frame) -> None:
         f"Dropout is used only in training. `torch.manual_seed({seed}); torch.nn.Dropout({p:g})(weights)` gives the "
         f"same numbers.{book}{note}"
     )
-    sheet.numbers_of(
-        "dropout.csv",
-        lambda: pd.DataFrame(result.after.numpy(), columns=labels),
-        "The weights after dropout.",
-    )
-    code()
+    with sheet.details():
+        sheet.numbers_of(
+            "dropout.csv",
+            lambda: pd.DataFrame(result.after.numpy(), columns=labels),
+            "The weights after dropout.",
+        )
+        code()
 
 
 def _found(
     frame: Frame, source: str, p: float, seed: int
 ) -> tuple[Dropped, list[str], str, Callable[[], None]]:
-    """The result of dropout, its labels, a sentence about the weights, and what draws *In code*."""
+    """The result of dropout, its labels, a sentence about the weights, and what names the program."""
     sources: list[Callable[..., object]] = [MultiHeadAttention.forward, drop]
     if source != "text":
         if source == "journey":

@@ -75,12 +75,15 @@ def draw(made: Frame) -> None:
     )
     _one_query(made, d)
     _sharper(made)
-    sheet.numbers_of(
-        "scaling.csv", table, "The scores as they are, and divided by √d.", "for every d"
-    )
-    sheet.code_of(
-        made, [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, sharpened], by_size
-    )
+    with sheet.details():
+        sheet.numbers_of(
+            "scaling.csv", table, "The scores as they are, and divided by √d.", "for every d"
+        )
+        sheet.code_of(
+            made,
+            [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, sharpened],
+            by_size,
+        )
     _own_heads(made)
 
 
@@ -181,7 +184,8 @@ def _own_heads(frame: Frame) -> None:
     caption = (
         f"The heads of block {block} on this text: variance of the scores, mean largest weight."
     )
-    sheet.numbers_of(
-        "scaling_heads", measures, caption, what="this model's heads", missing="one key only"
-    )
-    sheet.code_of(scene, [lesson.undivided], own_heads, block, key="in_code_heads")
+    with sheet.details("this model's heads"):
+        sheet.numbers_of(
+            "scaling_heads", measures, caption, what="this model's heads", missing="one key only"
+        )
+        sheet.code_of(scene, [lesson.undivided], own_heads, block, key="in_code_heads")

@@ -105,4 +105,5 @@ def draw(scene: Scene, written: Written) -> None:
             else frame.assign(**{"ln p": [unchanged[beam.ids] for _, beam in pairs]}),
         )
 
-    sheet.numbers_of("generate_beams", all_beams, what="every beam, kept and dropped")
+    with sheet.details("the beams"):
+        sheet.numbers_of("generate_beams", all_beams, what="every beam, kept and dropped")

@@ -100,20 +100,21 @@ def draw(scene: Scene, written: Written) -> None:
     else:
         note += "; it sums to 1."
     frame = pd.DataFrame({"position": range(query + 1)} | columns)
-    sheet.numbers_of(
-        f"generate-looked-block{block}-head{head}", frame, note, "where the head looked"
-    )
-    note = "A row per head and step: what it gave to this token when that step was written."
-    sheet.numbers_of("generate-heads", table, note, "who looked at the token")
-    # what the model read, as a text of its own; of a changed one the unchanged model wrote another
-    reading = replace(scene, run=run, other=None, text=lm.decode(run.ids), truncated=False)
-    reading = replace(reading, tokens=tuple(tokens), position=query)
-    lines = [MultiHeadAttention.forward]
+    with sheet.details("who looked"):
+        sheet.numbers_of(
+            f"generate-looked-block{block}-head{head}", frame, note, "where the head looked"
+        )
+        note = "A row per head and step: what it gave to this token when that step was written."
+        sheet.numbers_of("generate-heads", table, note, "who looked at the token")
+        # what the model read, as a text of its own; of a changed one the unchanged model wrote another
+        reading = replace(scene, run=run, other=None, text=lm.decode(run.ids), truncated=False)
+        reading = replace(reading, tokens=tuple(tokens), position=query)
+        lines = [MultiHeadAttention.forward]
 
-    def again() -> None:
-        run_first_block(lm, run.ids)
+        def again() -> None:
+            run_first_block(lm, run.ids)
 
-    sheet.code_of(reading, lines, last_row, block, head, key="in_code_looked", run=again)
+        sheet.code_of(reading, lines, last_row, block, head, key="in_code_looked", run=again)
 
 
 def draw_map(

@@ -181,9 +181,12 @@ def draw(scene: Scene, written: Written) -> None:
         [frame.assign(text=name) for name, frame in zip(text_names, tables, strict=True)]
     )
     note = "A row per written token: whether it completes a piece that was there before, and the share so far."
-    sheet.numbers_of("generate-loops", table[["text", *greedy.now]], note, "what repeats")
-    used = (numbers.repeated, numbers.loop, numbers.repeats)
-    sheet.code_of(scene, used, greedy_repeats, as_text(lm, base.ids), count, n, key="in_code_loops")
+    with sheet.details("what repeats"):
+        sheet.numbers_of("generate-loops", table[["text", *greedy.now]], note, "what repeats")
+        used = (numbers.repeated, numbers.loop, numbers.repeats)
+        sheet.code_of(
+            scene, used, greedy_repeats, as_text(lm, base.ids), count, n, key="in_code_loops"
+        )
 
 
 def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole]) -> None:

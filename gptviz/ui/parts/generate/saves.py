@@ -96,14 +96,15 @@ def draw(scene: Scene, written: Written) -> None:
         "We count the multiplications in matrix products, each with the addition that follows."
     )
     note = "Worked out from the model's sizes alone: a row per written token, in multiply-adds."
-    sheet.numbers_of("generate-cost", table, note, "the work of each token")
+    with sheet.details("the work"):
+        sheet.numbers_of("generate-cost", table, note, "the work of each token")
 
-    # a step with the cache, by the book's lines, so that its shapes can be taken down
-    def run() -> None:
-        with kernels.by_the_book():
-            next(written_again(lm, written.base.ids, [written.new[0], 0], True, first=1))
+        # a step with the cache, by the book's lines, so that its shapes can be taken down
+        def run() -> None:
+            with kernels.by_the_book():
+                next(written_again(lm, written.base.ids, [written.new[0], 0], True, first=1))
 
-    sheet.code_of(scene, [attend, written_again], steps, *sizes, key="in_code_saves", run=run)
+        sheet.code_of(scene, [attend, written_again], steps, *sizes, key="in_code_saves", run=run)
 
 
 def draw_costs(scene: Scene, written: Written, ways: np.ndarray, unit: str, key: str) -> None:
@@ -183,4 +184,5 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
     note = (
         "Measured on this machine, the model's passes only; other visitors' work may stand between."
     )
-    sheet.numbers_of("generate-times", frame, note, "what was measured")
+    with sheet.details("the times"):
+        sheet.numbers_of("generate-times", frame, note, "what was measured")

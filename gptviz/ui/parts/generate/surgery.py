@@ -121,15 +121,23 @@ def draw(scene: Scene, written: Written) -> None:
         frame.insert(1, "token", list(tokens.values()))
         return frame
 
-    sheet.numbers_of("generate-surgery", lambda: results.map(table), what="before and after")
-    text = as_text(lm, run.ids)
+    with sheet.details("the surgery"):
+        sheet.numbers_of("generate-surgery", lambda: results.map(table), what="before and after")
+        text = as_text(lm, run.ids)
 
-    def again() -> Surgery:
-        return surgery(lm, run.ids, operation)
+        def again() -> Surgery:
+            return surgery(lm, run.ids, operation)
 
-    sheet.code_of(
-        scene, [surgery, changed], operated, text, operation, ids, key="in_code_surgery", run=again
-    )
+        sheet.code_of(
+            scene,
+            [surgery, changed],
+            operated,
+            text,
+            operation,
+            ids,
+            key="in_code_surgery",
+            run=again,
+        )
 
 
 def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:

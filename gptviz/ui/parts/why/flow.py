@@ -86,7 +86,8 @@ def draw(scene: Scene) -> None:
         st.caption(text)
         caption = "One row per edge: contribution is its share of the target's stream after the block's step; "
         caption += "head is the one that gives most of it."
-        sheet.numbers_of("why-graph", graph.edges, caption, "the graph's edges", missing="–")
+        with sheet.details("the graph"):
+            sheet.numbers_of("why-graph", graph.edges, caption, "the graph's edges", missing="–")
     # of the token alone, on top, the share is 1
     strongest = 1.0
     if selected:
@@ -116,5 +117,8 @@ def draw(scene: Scene) -> None:
         return pd.DataFrame(columns | {"share": rows.flatten().double().numpy()})
 
     caption = "One row per depth and token: the share of the selected token's last stream that comes from it."
-    sheet.numbers_of("why-flow", shares, caption, "shares at each depth")
-    sheet.code_of(scene, [TransformerBlock.forward], method, position=selected, key="in_code_flow")
+    with sheet.details("the flow"):
+        sheet.numbers_of("why-flow", shares, caption, "shares at each depth")
+        sheet.code_of(
+            scene, [TransformerBlock.forward], method, position=selected, key="in_code_flow"
+        )

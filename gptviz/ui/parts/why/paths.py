@@ -64,9 +64,12 @@ def draw(scene: Scene, target: Target) -> None:
     caption += (
         "query (Q) or key (K). In logits. `parent` is the edge that the reading head itself makes."
     )
-    sheet.numbers_of("why-paths", result.edges, caption, "every path that was found", missing="–")
-    arguments: dict[str, Any] = dict(zip(("token", "against", "position"), word, strict=True))
-    sheet.code_of(scene, [TransformerBlock.forward], paths, **arguments, key="in_code_paths")
+    with sheet.details("the paths"):
+        sheet.numbers_of(
+            "why-paths", result.edges, caption, "every path that was found", missing="–"
+        )
+        arguments: dict[str, Any] = dict(zip(("token", "against", "position"), word, strict=True))
+        sheet.code_of(scene, [TransformerBlock.forward], paths, **arguments, key="in_code_paths")
 
 
 def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
