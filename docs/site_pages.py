@@ -197,6 +197,7 @@ def analysis() -> str:
     modules = [path.stem for path in sorted((ROOT / "gptviz" / "analysis").glob("[!_]*.py"))]
     head = [
         "# Every number",
-        "The functions that compute what the pages draw, from a model and a trace. The tab *Code* of *Details* shows them, too.",
+        "The functions that compute what the pages draw, from a model and a trace.",
+        "The tab *Code* of *Details* shows them, too.",
     ]
     return "\n\n".join([*head, *(f"::: gptviz.analysis.{name}" for name in modules)]) + "\n"
