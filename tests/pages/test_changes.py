@@ -194,7 +194,7 @@ def test_what_is_looked_at_is_switched_off_for_the_whole_app(run_page, page, que
         (
             "feed_forward",
             {"edits": "mlp_out.3=zero"},
-            "replaces what they contribute together: a vector of norm",
+            "replaces what all units contribute together: a vector of norm",
         ),
         ("why", {"edits": "z.4.3@5=zero"}, "cannot affect the logit of"),
         # a part of its own, of 0

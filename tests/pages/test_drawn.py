@@ -73,8 +73,8 @@ def rows(lm, t):
 def strips(lm, t):
     found = units(lm, t, 5, AT)
     return {
-        (1, "y"): [t["mlp_act", 5][:, 7]],
-        (2, "z"): [found.given, found.before, found.after, found.written],
+        (1, "z"): [found.given, found.before, found.after, found.written],
+        (2, "y"): [t["mlp_act", 5][:, 7]],
     }
 
 
