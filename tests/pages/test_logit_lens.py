@@ -100,7 +100,7 @@ def test_the_sentence_and_the_row_that_is_open(run_page, mini, lens):
     top = lens[:, -1].argmax(-1).tolist()
     settled = max(i for i, token in enumerate(top) if token != top[-1]) + 1
     assert grid(at)["row"] == settled - 1 and grid(at)["position"] == 15
-    said = paragraphs(at)[1]
+    said = paragraphs(at)[0]
     for shown in (show(mini, top[-1]), show(mini, top[settled - 1]), "position 15"):
         assert shown in said
     assert f"{100 * lens[-1, -1].exp().max():.0f} %" in said

@@ -127,14 +127,17 @@ def _head(name: str, prompted: bool) -> None:
     """Draw the page's question as its heading; above it, small, its name and what can be done with it."""
     door = PAGES[name]
     with st.container(key="gv_title", gap=None):
-        with st.container(key="gv_name", horizontal=True, vertical_alignment="center", gap="small"):
+        above = st.container(
+            key="gv_name", horizontal=True, vertical_alignment="center", gap="small"
+        )
+        st.title(door.question, anchor=False)
+        with above:
             st.caption(door.in_list or door.title, width="content")
             if prompted and name != FIRST:
                 _place(name)
             with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
                 _way(name, prompted)
                 _present_switch()
-        st.title(door.question, anchor=False)
     navigation.draw_halves(name)
     follow_theme(name)
 
