@@ -73,6 +73,21 @@ def test_the_tour(open_page):
     assert bar.count() == 0 and "guide" not in address(page)
 
 
+def test_what_the_browser_knows_already_is_covered_and_comes_back(open_page):
+    """Streamlit sends what a browser was sent before by its name only; the name would tell the answer."""
+    page = open_page("next_token")
+    assert page.get_by_test_id("candidate").count() == 10
+    press(page.get_by_role("link", name="Guess", exact=True))
+    press(page.get_by_role("link", name="The tour, 5 minutes"))
+    page.wait_for_url("**/next_token?**guide=tour**")
+    assert page.get_by_test_id("candidate").count() == 0
+    assert page.get_by_test_id("cover").count() >= 2
+    page.get_by_role("textbox", name="Which word").fill("mill")
+    press(page.get_by_role("button", name="That is my guess"))
+    assert page.get_by_test_id("candidate").count() == 10
+    assert page.get_by_test_id("cover").count() == 0
+
+
 def first_looks():
     """Of every picture of a page that lessons look at the first step that does; tests/pages opens all steps.
     The workshop's steps are those of the lessons; the games are a class's."""

@@ -84,7 +84,7 @@ def started(**more):
 
 def progress(at):
     """The line that says where the run stands."""
-    return at.main.caption[0].value
+    return at.main.caption[1].value  # after the page's name
 
 
 def shown(at):

@@ -18,7 +18,7 @@ from streamlit.runtime.scriptrunner import StopException
 from gptviz.files.app_folder import APP_FOLDER
 from gptviz.ui.shell import address, state
 from gptviz.ui.shell.slots import slot
-from gptviz.ui.teach import classroom
+from gptviz.ui.teach import classroom, cover
 
 SCRIPTS = APP_FOLDER / "pages"
 
@@ -152,6 +152,7 @@ def _look_for_news(name: str, page: str) -> None:
 
 def navigate() -> st.Page:
     """Build the navigation and return the page that the address asks for, ready to run."""
+    cover.end()  # of the run before: nothing of this one, its look for news included, is to be left out
     first = next(iter(PAGES))
     pages = {name: copy(_page(name, name)) for name in PAGES}
     pages[first] = copy(_page(first, "start", default=True))

@@ -234,22 +234,16 @@ def begin(script: Path, shows: Sequence[str], hides: Sequence[str] = (), answer:
     """Cover what the page of this script draws from here to its end."""
     context = get_script_run_ctx()
     if context is not None:
-        # Streamlit has no public name for it: everything that a script draws goes this way
-        context._enqueue = Cover(_sender(context), script, shows, hides, answer)
+        end()
+        # everything that a script draws goes this way, before Streamlit looks whether the browser knows it already
+        context.enqueue = Cover(context.enqueue, script, shows, hides, answer)  # type: ignore[assignment,method-assign]
 
 
 def end() -> None:
     """Cover nothing: the run before may have, and its context lives on."""
     context = get_script_run_ctx()
     if context is not None:
-        context._enqueue = _sender(context)
-
-
-def _sender(context: Any) -> Callable[[ForwardMsg], None]:
-    send: Callable[[ForwardMsg], None] = context._enqueue
-    if isinstance(send, Cover):
-        return send.send
-    return send
+        vars(context).pop("enqueue", None)  # the method is there again
 
 
 def _key(proto: Any) -> str:

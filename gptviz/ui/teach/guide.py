@@ -268,7 +268,6 @@ def _turn_to(number: int) -> None:
 
 def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> Seen:
     """Draw the bar, and say what may be seen of the page: COVERED while a question waits for its answer."""
-    cover.end()
     if classroom.draw_messages():
         return NOTHING
     guide_and_number = current()
