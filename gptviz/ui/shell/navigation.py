@@ -43,7 +43,7 @@ SECTIONS = {
             "What does a GPT do? It guesses the next word.",
             "tokens", "a model reads numbers: first of all the text is cut into tokens.", "Guess"),
         "tokens": Door("Tokens", "content_cut", "How does text become numbers?",
-            "embeddings", "a token's id says nothing by itself; the model looks up a row of numbers for it."),
+            "embeddings", "a token's id says nothing by itself; the model looks up a vector for it."),
         "embeddings": Door("Embeddings", "grid_on",
             "What does the model know about a token before it reads the others?",
             "layernorm", "every block first brings these numbers into range."),
@@ -51,7 +51,7 @@ SECTIONS = {
             "attention", "these numbers go into attention, the only place where a token reads others."),
         "attention": Door("Attention", "visibility", "Which earlier tokens does each token look at?",
             "feed_forward", "after it has read the others, each token is worked on by itself."),
-        "feed_forward": Door("Feed-forward", "bolt", "Which units fire for a token, and what do they write?",
+        "feed_forward": Door("Feed-forward", "bolt", "Which units fire for a token, and what do they add?",
             "next_token", "after the last block a token's numbers become a guess at what follows."),
         "next_token": Door("Next token", "bar_chart", "What comes next, and how sure is the model?",
             "generate", "a text is written by one such guess after another."),
@@ -61,7 +61,7 @@ SECTIONS = {
     "With the book, by chapter": {
         "data_windows": Door("Data windows", "counter_2", "How does a text become training examples?",
             "positions", "the same token at two places of a window must not look the same."),
-        "positions": Door("Positions", "counter_2", "How does a model know where a token stands?",
+        "positions": Door("Positions", "counter_2", "How does a model know a token's position?",
             "attention_by_hand", "vectors that know what and where are all that attention works with."),
         "attention_by_hand": Door("Attention by hand", "counter_3", "How do a few vectors become attention?",
             "anatomy", "a GPT is this calculation, with larger matrices and many times over."),
@@ -89,7 +89,7 @@ SECTIONS = {
         "heads": Door("Heads on trial", "gavel", "What is each head for, and does its label hold?",
             "knock_out", "a label does not say whether this prediction needs the head."),
         "knock_out": Door("Knock-out", "power_off", "What becomes of the prediction without each part?",
-            "circuit", "one part at a time shows what is missed, and not which few parts are enough."),
+            "circuit", "to mute one part at a time does not show which few parts are enough."),
         "patching": Door("Patching", "healing", "Where in the model is the answer, and which place is needed for it?",
             "overview", "you can ask all of this again about your own text."),
     },
@@ -233,7 +233,8 @@ def _draw_next(name: str) -> None:
         return  # the guide knows the way
     door = PAGES[name]
     with address.as_the_page(), st.container(key="gv_next", horizontal=True, gap="small"):
-        label = f"Next: **{PAGES[door.next].title}**"
+        following = PAGES[door.next]
+        label = f"Next: **{following.in_list or following.title}**"
         link(door.next, state.link(), label=label, icon=":material/arrow_forward:")
         st.markdown(f"because {door.because}", width="content")
 
