@@ -194,7 +194,7 @@ def test_below_a_folder_each_file_comes_at_the_first_request_and_a_class_is_join
     # run the page's script by itself, without what app.py draws around it
     teacher, watch = new_page(browser)
     teacher.goto(f"{below_a_folder}/class")
-    teacher.get_by_role("link", name="Next: Overview").wait_for()
+    teacher.get_by_role("link", name="Next: Guess").wait_for()
     teacher.get_by_role("button", name="Begin a class").click()
     link = teacher.get_by_role("link", name=re.compile("class.code=")).inner_text()
     teacher.get_by_alt_text(f"QR code of {link}").wait_for()

@@ -34,7 +34,7 @@ def test_the_sidebar_has_eight_doors_three_headings_and_one_line(run_page, name,
     assert seen == DOORS
     assert all("text=one+two" in link.query_string for link in every.values())
     beside = {PAGES[page].title for page in (*PAIRED, *UNLISTED)}
-    titles = {door.in_list or door.title for door in PAGES.values()}
+    titles = {door.name for door in PAGES.values()}
     assert titles <= {*every} | beside
     lines = at.sidebar.get("popover")
     assert [line.proto.popover.label for line in lines] == ["**mini** · 7 million numbers"]

@@ -33,6 +33,11 @@ class Door(NamedTuple):
     because: str
     in_list: str = ""  # what the list calls it, where that is not its title
 
+    @property
+    def name(self) -> str:
+        """What the page is called on the screen: in the list, above its heading, and where a way leads to it."""
+        return self.in_list or self.title
+
 
 # section -> file name -> door; the first page is at "/". The doors of the first section are always seen,
 # those of any other one behind its heading
@@ -205,7 +210,7 @@ def _draw_doors(doors: dict[str, Door], here: str) -> None:
             name,
             query,
             "pages" if name == here else "",
-            label=door.in_list or door.title,
+            label=door.name,
             icon=f":material/{door.icon}:",
             width="stretch",
         )
@@ -233,8 +238,7 @@ def _draw_next(name: str) -> None:
         return  # the guide knows the way
     door = PAGES[name]
     with address.as_the_page(), st.container(key="gv_next", horizontal=True, gap="small"):
-        following = PAGES[door.next]
-        label = f"Next: **{following.in_list or following.title}**"
+        label = f"Next: **{PAGES[door.next].name}**"
         link(door.next, state.link(), label=label, icon=":material/arrow_forward:")
         st.markdown(f"because {door.because}", width="content")
 

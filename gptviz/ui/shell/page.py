@@ -132,7 +132,7 @@ def _head(name: str, prompted: bool) -> None:
         )
         st.title(door.question, anchor=False)
         with above:
-            st.caption(door.in_list or door.title, width="content")
+            st.caption(door.name, width="content")
             if prompted and name != FIRST:
                 _place(name)
             with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
