@@ -78,12 +78,17 @@ dials(
 )
 turned = lesson.rotations(count, head_size)
 drawn = words.counted(len(pairs), "pair")
+order = ""
+tell = ""
+cosines = "is the cosine of this angle"
+if len(speeds) > 1:
+    order = ", the fastest first"
+    tell = " Fast hands tell near tokens apart, slow hands far ones."
+    cosines = f"adds up the cosines of the angles of all {len(speeds)} pairs"
 words.prose(
-    f"Here {words.is_or_are(len(pairs))} {drawn} of a head's {words.counted(head_size, 'dimension')}, the "
-    "fastest first. Both hands point to the right at position 0, and each position turns them on. Fast hands "
-    "tell near tokens apart, slow hands far ones. The angle is always "
-    f"**{distance}** times the pair's speed, in radians. The dot product of query and key adds up the cosines "
-    f"of the angles of all {words.counted(len(speeds), 'pair')}: "
+    f"Here {words.is_or_are(len(pairs))} {drawn} of a head's {words.counted(head_size, 'dimension')}{order}. "
+    f"Both hands point to the right at position 0, and each position turns them on.{tell} The angle is always "
+    f"**{distance}** times the pair's speed, in radians. The dot product of query and key {cosines}: "
     f"**{words.fixed(float(turned[at] @ turned[at - distance]), 3)}** at every place.",
     "head",
     "dot product",

@@ -396,8 +396,7 @@ def spread_at(page, **what):
 def test_a_norm_plays_once_by_itself_and_is_where_it_is_told_to_be(open_example):
     page = open_example("spread")
     values = 90 * np.sin(np.arange(16.0) ** 2) + 30
-    spread_at(page, playing="true", played=1)
-    end = spread_at(page, at=3, playing="false", moves="false")
+    end = spread_at(page, played=1, at=3, playing="false", moves="false")
     shown = {}
     for stop in (2, 1, 0):  # back again, by hand
         part(page, "spread", by("spread-stop", stop=stop)).click()

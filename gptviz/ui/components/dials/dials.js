@@ -51,15 +51,15 @@ function stop(view) {
 
 function play(view) {
   const { state } = view;
-  Object.assign(state, { playing: true, then: undefined });
+  Object.assign(state, { playing: true, turned: undefined });
   const frame = (now) => {
     const { data, root } = state.view;
     if (!state.playing || !root.isConnected) return;
     state.frame = requestAnimationFrame(frame);
-    state.then ??= now;
-    if (now - state.then < BETWEEN) return;
-    state.place += (PACE * Math.min(now - state.then, 4 * BETWEEN)) / 1000;    // a tab that was hidden goes on where it was
-    state.then = now;
+    state.turned ??= now;
+    if (now - state.turned < BETWEEN) return;
+    state.place += (PACE * Math.min(now - state.turned, 4 * BETWEEN)) / 1000;    // a tab that was hidden goes on where it was
+    state.turned = now;
     if (state.place >= data.last + 1) state.place = data.distance;
     paint(state.view);
   };
