@@ -395,6 +395,8 @@ def spread_at(page, **what):
 
 def test_a_norm_plays_once_by_itself_and_is_where_it_is_told_to_be(open_example):
     page = open_example("spread")
+    page.emulate_media(reduced_motion="no-preference")  # pages that were open before want none
+    page.reload()
     values = 90 * np.sin(np.arange(16.0) ** 2) + 30
     end = spread_at(page, played=1, at=3, playing="false", moves="false")
     shown = {}
