@@ -78,16 +78,16 @@ dials(
 )
 turned = lesson.rotations(count, head_size)
 drawn = words.counted(len(pairs), "pair")
-order = ""
-tell = ""
+fastest_first = ""
+hands = ""
 cosines = "is the cosine of this angle"
 if len(speeds) > 1:
-    order = ", the fastest first"
-    tell = " Fast hands tell near tokens apart, slow hands far ones."
+    fastest_first = ", the fastest first"
+    hands = " Fast hands tell near tokens apart, slow hands far ones."
     cosines = f"adds up the cosines of the angles of all {len(speeds)} pairs"
 words.prose(
-    f"Here {words.is_or_are(len(pairs))} {drawn} of a head's {words.counted(head_size, 'dimension')}{order}. "
-    f"Both hands point to the right at position 0, and each position turns them on.{tell} The angle is always "
+    f"Here {words.is_or_are(len(pairs))} {drawn} of a head's {words.counted(head_size, 'dimension')}{fastest_first}. "
+    f"Both hands point to the right at position 0, and each position turns them on.{hands} The angle is always "
     f"**{distance}** times the pair's speed, in radians. The dot product of query and key {cosines}: "
     f"**{words.fixed(float(turned[at] @ turned[at - distance]), 3)}** at every place.",
     "head",
