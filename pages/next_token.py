@@ -120,14 +120,17 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     show = partial(words.show_id, lm)
     whole = partial(words.is_whole, lm)
     rows, rest = candidate_rows(found.now, sampling, show, whole, came, found.was)
-    # what tells the picture from the one of the model as it is, for the file's name
-    set_to = {"temperature": sampling.temperature, "top-k": sampling.top_k, "top-p": sampling.top_p}
-    which = [f"{name}{value:g}" for name, value in set_to.items() if value not in (None, 1.0)]
     settings = {
         "temperature": sampling.temperature,
         "top_k": sampling.top_k,
         "top_p": sampling.top_p,
     }
+    # what tells the picture from the one of the model as it is, for the file's name
+    which = [
+        f"{name.replace('_', '-')}{value:g}"
+        for name, value in settings.items()
+        if value not in (None, 1.0)
+    ]
     text = scene.run.ids[: scene.position + 1]
     live = held_sliders(
         runs_of.map(lambda run: target.logits_at(run, scene.position)),

@@ -15,9 +15,8 @@ STOPS = ("before", "centred", "normalised", "after")  # arrays of analysis.norms
 NEARLY_ONE = 0.95  # a variance of less after the division is not called one
 SAME_AXIS = 12.0  # of two spreads, the wider one is at most so much wider where both have one axis
 ROOM = 0.04  # of the axis, left free at each end
-ROUNDING = (
-    1e-9  # of the largest number: a mean this small is 0, and 2 × 10⁻¹⁷ would read as a discovery
-)
+# of the largest number: a mean this small is 0, and 2 × 10⁻¹⁷ would read as a discovery
+ROUNDING = 1e-9
 
 Row = dict[str, Any]
 Ends = tuple[float, float]

@@ -109,15 +109,6 @@ def test_stacked_bars_stand_on_each_other_and_what_is_below_zero_hangs():
     assert (above, below) == pytest.approx((at(0.0), at(-1.0)))
 
 
-def test_a_stepped_line_goes_sideways_first():
-    line = {"color": "#123456", "width": 2, "shape": "hv"}
-    trace = {"type": "scatter", "mode": "lines", "x": [0, 1, 2], "y": [0.0, 5.0, 1.0], "line": line}
-    marks, axes = still(trace)
-    [steps] = [mark for mark in marks if isinstance(mark, Line) and mark.color == "#123456"]
-    corners = [(0, 0), (1, 0), (1, 5), (2, 5), (2, 1)]
-    assert np.allclose(steps.points, [(axes["x"].at(x), axes["y"].at(y)) for x, y in corners])
-
-
 @pytest.mark.parametrize("lying", [False, True])
 def test_a_bars_error_reaches_as_far_as_its_number(lying):
     error = {"type": "data", "array": [0.5], "color": "#654321", "thickness": 1.2, "width": 4}

@@ -622,8 +622,6 @@ class _Chart:
         if "lines" in mode:
             line = trace.get("line", {})
             for points in _unbroken(xs, ys):
-                if line.get("shape") == "hv":
-                    points = _steps(points)
                 color = line.get("color", self.ink)
                 width = float(line.get("width", 2))
                 self.canvas.add(
@@ -802,14 +800,6 @@ def _stacked(traces: Sequence[Written]) -> list[Written]:
             ends[key] = ends.get(key, 0.0) + length
         stacked.append({**trace, "base": base})
     return stacked
-
-
-def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """A line that goes sideways to each point's place and then up or down to it."""
-    stepped = [points[0]]
-    for point in points[1:]:
-        stepped += [(point[0], stepped[-1][1]), point]
-    return stepped
 
 
 def _unbroken(xs: list[float], ys: list[float]) -> list[list[tuple[float, float]]]:

@@ -24,6 +24,9 @@ const gv = (() => {
 
   const render = (parent, ...described) => preact.render(described, parent);
 
+  // Whether the reader wants no motion.
+  const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
+
   // ---- mounting ----
 
   const mounted = new WeakMap();    // parentElement -> what gv.component keeps of it
@@ -240,6 +243,6 @@ const gv = (() => {
   return {
     h, render, mount, component, styled, spoken, reveal, grouped, reserving, gradient, prose,
     palette, channels, colorAt, colorTable, textOn,
-    fixed, significant, weight, probability, number,
+    fixed, significant, weight, probability, number, still,
   };
 })();

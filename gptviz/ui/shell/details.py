@@ -56,13 +56,11 @@ class Tab(NamedTuple):
 
 KINDS = ("Table", "Code", "Claim")  # in this order they stand in a box
 
-
 # keys of tabs, in the session: drawn without being opened, for somebody who reads all of a page at once
 DRAWN = "gptviz_details_drawn"
 
-_tabs: ContextVar[list[Tab] | None] = ContextVar(
-    "tabs", default=None
-)  # of the box that is being filled
+# of the box that is being filled
+_tabs: ContextVar[list[Tab] | None] = ContextVar("tabs", default=None)
 
 
 @contextmanager

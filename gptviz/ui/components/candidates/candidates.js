@@ -123,7 +123,6 @@ function watch(view) {
 // element: so that it is kept here.
 let last = null;
 
-const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 const bars = (root) => [...root.querySelectorAll('[data-bar]')];
 
 // Where each bar stands on the screen, also on its way.
@@ -143,7 +142,7 @@ function slide(view) {
   const began = compared && (state.values ? state : last)?.compared === false;   // what the outlines show stood here
   const values = new Map(all(seen).map((row) => [row.key, row.probability]));
   for (const one of state.moving ?? []) one.cancel();
-  state.moving = starts && !still() ? all(seen).flatMap((row, i) => {
+  state.moving = starts && !gv.still() ? all(seen).flatMap((row, i) => {
     const from = starts.get(row.key) ?? (began ? row.ghost : undefined), to = row.probability;
     if (from === undefined || Math.abs(from - to) < 1e-4) return [];
     const of = (part, share) => bars(root)[i].querySelector(part)?.animate([width(share(from)), width(share(to))],

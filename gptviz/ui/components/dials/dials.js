@@ -6,7 +6,6 @@ const SIZE = 100;      // of a dial's drawing, from its middle to the drawing's 
 const RADIUS = 90;
 const ARC = 40;
 
-const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 const degrees = (radians) => (180 * radians) / Math.PI;
 const point = (radius, angle) => `${radius * Math.cos(angle)} ${-radius * Math.sin(angle)}`;   // counterclockwise from the right
 
@@ -106,7 +105,7 @@ export default gv.component((view) => {
   if (!state.begun) {
     state.begun = true;
     state.end = () => { state.playing = false; cancelAnimationFrame(state.frame); };
-    if (data.moves && walks(data) && !still()) {
+    if (data.moves && walks(data) && !gv.still()) {
       play(view);
       view.redraw();
     }

@@ -26,7 +26,6 @@ export default gv.component(
   () => gv.h('div', { class: 'eye' }),
   ({ data, state }) => {
     state.end?.();
-    const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     let framed = null, moved = -REST;
     // on a phone what the step says would be scrolled away: its reader comes down by hand
     const phone = matchMedia('(max-width: 640px)').matches;
@@ -41,7 +40,7 @@ export default gv.component(
       if (state.acted || !found || found.getBoundingClientRect().height < 20 || isInSight(found)) return;
       if (!rests) return void setTimeout(find, REST);
       const fits = found.getBoundingClientRect().height < innerHeight / 2;
-      found.scrollIntoView({ behavior: still ? 'auto' : 'smooth', block: fits ? 'center' : 'start' });
+      found.scrollIntoView({ behavior: gv.still() ? 'auto' : 'smooth', block: fits ? 'center' : 'start' });
     };
     const drawn = () => requestAnimationFrame(find);
     const watches = [new MutationObserver(drawn), new ResizeObserver(drawn)];

@@ -38,7 +38,7 @@ function seen(view) {
   if (!data.guess || told === text) return;
   const rate = told === null ? 1 : QUICK;
   told = text;
-  if (still()) finish(view);
+  if (gv.still()) finish(view);
   else start(view, rate);
 }
 
@@ -102,7 +102,7 @@ function showBeat({ state }, beat) {
 }
 
 function goOn({ state }) {
-  if (still()) return finish(state.view, true);
+  if (gv.still()) return finish(state.view, true);
   if (!state.guess?.moves) return start(state.view, 1);
   run(state.view);
 }

@@ -5,7 +5,6 @@ const FALL = 330, INTO = 1.7, OUT = 0.75, SETTLE = 160;       // ms, how far one
 const LOST = 6000;                                            // ms without an answer until all is as it was
 const STEP = 4500;                                            // ms a sentence, at speed 1
 const SPEEDS = [0.5, 1, 2];
-const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 
 // ---- what came, ready to be drawn ----
 
@@ -98,7 +97,7 @@ function fall(view, at, part) {
   if (known && !known.includes(at)) return tell(view, `Not in this file: t.show("overview", at="${at}") draws it.`);
   state.asked = { at, part, since: performance.now() };
   const out = path.some(([outer]) => outer === at), half = { x: layout.width / 4, y: layout.height / 4, w: layout.width / 2, h: layout.height / 2 };
-  if ((part || out) && !still()) move(state.stage.querySelector('.layer.now'), 'none', part ? zoomed(layout, part) : shrunk(layout, half), 0.15, FALL);
+  if ((part || out) && !gv.still()) move(state.stage.querySelector('.layer.now'), 'none', part ? zoomed(layout, part) : shrunk(layout, half), 0.15, FALL);
   clearTimeout(state.lost);
   state.lost = setTimeout(() => { state.asked = null; state.stage.querySelector('.layer.now').getAnimations().forEach((one) => one.cancel()); }, LOST);
   send('at', at);
@@ -129,7 +128,7 @@ function arrive(view) {
   clearTimeout(state.lost);
   const [node, old] = ['now', 'before'].map((name) => state.stage.querySelector(`.layer.${name}`));
   const gone = () => { state.before = null; state.view.redraw(); };
-  if (still()) return gone();
+  if (gv.still()) return gone();
   const part = asked?.at === place.data.at && asked.part;
   const down = part || partOf(before.layout, place.data.path), up = partOf(place.layout, before.data.path);
   const left = asked?.at === place.data.at ? Math.max(FALL / 3, FALL - (performance.now() - asked.since)) : FALL;

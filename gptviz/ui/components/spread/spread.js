@@ -4,7 +4,6 @@
 const MOVE = 600, REST = 700;      // ms: of a beat, and before the next one begins
 const PLOT = 12.5, LINE = 1.35, BELOW = 4.3, NARROW = 45;      // in em: the bricks' room, a line above it, the axis below it; what is narrow
 
-const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 const mix = (a, b, share) => a + (b - a) * share;
 const eased = (share) => share * share * (3 - 2 * share);
 const clamped = (x) => Math.max(0, Math.min(1, x));
@@ -112,7 +111,7 @@ function halt({ state }) {
 
 // What is chosen while something moves is there at once; nothing moves where that is not wanted.
 function go(view, to) {
-  const { state } = view, moves = !state.move && !still() && to !== state.at, { playing } = state;
+  const { state } = view, moves = !state.move && !gv.still() && to !== state.at, { playing } = state;
   halt(view);
   if (!moves) {
     state.at = to;
@@ -147,7 +146,7 @@ function play(view) {
   }
   halt(view);
   if (state.at + 1 === state.stops.length) state.at = 0;
-  if (still()) return go(view, state.at + 1);
+  if (gv.still()) return go(view, state.at + 1);
   state.playing = true;
   state.tick = setTimeout(() => go(state.view, state.at + 1), REST);
   return view.redraw();
@@ -186,5 +185,5 @@ export default gv.component((view) => {
   state.watch.observe(root);
   state.end = () => { state.watch.disconnect(); halt(state.view); };
   state.played = 1;
-  if (!still()) play(view);      // by itself, once
+  if (!gv.still()) play(view);      // by itself, once
 });
