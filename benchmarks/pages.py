@@ -2,8 +2,9 @@
 
     python benchmarks/pages.py [--rounds 5] [--text "..."]
 
-Starts the app on a free port of 127.0.0.1, opens each page in Chromium, and measures three things:
-the first load (HTML, JavaScript, data), a click on a token's chip, and a change of the prompt. Times
+Starts the app on a free port of 127.0.0.1, opens each page in Chromium, and measures four things:
+the first load (HTML, JavaScript, data), a click on a token's chip, a change of the prompt, and the turn to
+the page by the sidebar, from the first page that has rested for three seconds. Times
 are medians in milliseconds from the event to the moment when Streamlit has finished the run and the
 browser has painted; `x` is the ratio to the same event on the lightest page of the same run. Bytes
 are what came over the wire for it: responses and WebSocket frames. Behind them stands the CPU time of the
@@ -22,14 +23,21 @@ from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from gptviz.ui.shell.navigation import PAGES as PAGES_THERE_ARE
+from gptviz.ui.shell.navigation import PAGES as PAGES_THERE_ARE, SECTIONS
 from tests.browser.conftest import CHROMIUM_ARGS, WATCH, chromium, start_server, stop_server
 
 PAGES = ["", *list(PAGES_THERE_ARE)[1:]]
 # milliseconds, bytes, CPU milliseconds of server and browser
 Sample = tuple[float, int, float, float]
+EVENTS = {
+    "load": "first load",
+    "turn": "turned to by the sidebar",
+    "chip": "a chip is clicked",
+    "prompt": "the prompt is changed",
+}
+RESTED = 3000  # milliseconds on the first page before it is left
 TEXT = "Once upon a time there was a little girl who lived in a small house in the wood."
 
 
@@ -122,26 +130,51 @@ def first_load(page: Page, wire: Wire, address: str) -> Sample:
     )
 
 
+def turn(page: Page, wire: Wire, first: str, name: str) -> Sample:
+    """Turn to a page by the sidebar, from the first page at rest."""
+    first_load(page, wire, first)
+    page.wait_for_timeout(RESTED)
+    sidebar = page.get_by_test_id("stSidebar")
+    heading = next(heading for heading, doors in SECTIONS.items() if name in doors)
+    door = PAGES_THERE_ARE[name]
+    link = sidebar.get_by_role("link", name=door.name, exact=True)
+    if not link.count():
+        sidebar.get_by_text(heading, exact=True).click()
+        at_rest(page)
+    return measure(
+        page,
+        wire,
+        link.first.click,
+        lambda: page.get_by_role("heading", level=1, name=door.question).wait_for() and None,
+    )
+
+
+def new_page(browser: Browser) -> tuple[Page, Wire]:
+    """Open an empty page that has kept nothing of the one before."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.add_init_script(path=WATCH)
+    page = context.new_page()
+    return page, Wire(page)
+
+
 def run(url: str, text: str, rounds: int, pages: list[str]) -> dict[tuple[str, str], list[float]]:
     found = {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_ARGS)
         for name in pages:
-            samples: dict[str, list[Sample]] = {"load": [], "chip": [], "prompt": []}
+            samples: dict[str, list[Sample]] = {event: [] for event in EVENTS}
+            query = urlencode({"text": text})
             for _ in range(rounds):
-                context = browser.new_context(viewport={"width": 1280, "height": 800})
-                context.add_init_script(path=WATCH)
-                page = context.new_page()
-                wire = Wire(page)
-                samples["load"].append(
-                    first_load(page, wire, f"{url}/{name}?{urlencode({'text': text})}")
-                )
-                if not page.locator(".st-key-prompt").count():
-                    context.close()
-                    continue
-                samples["chip"].append(click_chip(page, wire, 2))
-                samples["prompt"].append(change_prompt(page, wire, f"{text} The{rounds}"))
-                context.close()
+                page, wire = new_page(browser)
+                samples["load"].append(first_load(page, wire, f"{url}/{name}?{query}"))
+                if page.locator(".st-key-prompt").count():
+                    samples["chip"].append(click_chip(page, wire, 2))
+                    samples["prompt"].append(change_prompt(page, wire, f"{text} The{rounds}"))
+                page.context.close()
+                if any(name in doors for doors in SECTIONS.values()):
+                    page, wire = new_page(browser)
+                    samples["turn"].append(turn(page, wire, f"{url}/?{query}", name))
+                    page.context.close()
             for event, values in samples.items():
                 if values:
                     found[name, event] = [
@@ -165,18 +198,19 @@ def main() -> None:
             found = run(url, args.text, args.rounds, args.pages)
         finally:
             stop_server(server)
-    print("| page | first load | a chip is clicked | the prompt is changed |\n|---|---|---|---|")
+    print("| page | " + " | ".join(EVENTS.values()) + " |")
+    print("|---" * (len(EVENTS) + 1) + "|")
     best = {
         event: min(
             (found[name, event][0] for name in args.pages if (name, event) in found), default=1
         )
-        for event in ("load", "chip", "prompt")
+        for event in EVENTS
     }
     for name in args.pages:
         cells = []
-        for event in ("load", "chip", "prompt"):
+        for event in EVENTS:
             if (name, event) not in found:
-                cells.append("no prompt")
+                cells.append("–")
                 continue
             milliseconds, size, of_server, of_browser = found[name, event]
             cpu_of = f"CPU {of_server:.0f} + {of_browser:.0f}"

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from gptviz.ui.components.theme_watch import charts_file
 from gptviz.ui.shell.navigation import PAGES, SECTIONS
 from tests.browser.conftest import (
     ROOT,
@@ -36,6 +37,15 @@ def prompt(page):
 
 def title(page):
     return page.get_by_role("heading", level=1).inner_text()
+
+
+def test_what_draws_charts_comes_while_the_first_page_rests(open_page):
+    page = open_page()
+    assert page.locator(".js-plotly-plot").count() == 0
+    page.wait_for_function(
+        """file => performance.getEntriesByType('resource').some(({ name }) => name.endsWith(file))""",
+        arg=f"/{charts_file()}",
+    )
 
 
 def test_what_is_typed_is_what_stands_in_chips_and_address(open_page, mini):
