@@ -1,6 +1,7 @@
 """Every LayerNorm: what it is given, what it makes of it, and why."""
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from gptviz.analysis import norms as numbers
@@ -26,6 +27,18 @@ size = lm.config.emb_dim
 norms = {norm.name: norm for norm in norms_of(lm.model)}
 names = list(norms)
 
+# what the picture calls each of numbers.STAGES
+CALLED = ("In", "Minus the mean", "Divided by √variance", "Times scale", "Plus shift")
+
+
+def as_the_picture_calls_them(table: pd.DataFrame) -> pd.DataFrame:
+    """The stages by the names of the picture's buttons; a norm without a shift ends with its scale."""
+    named = table.assign(stage=CALLED)
+    if now.has_shift:
+        return named
+    return named[:-1]
+
+
 # ---- one norm, one token ----
 
 above = st.container()
@@ -35,7 +48,7 @@ with st.container(horizontal=True):
     told = "Its mark is orange. You can also click a bar of scale or shift below."
     largest = numbers.largest_dimension(steps.now)
     empty = "the one farthest from the mean"
-    dimension = DIMENSION.index("Dimension", size, largest, empty, width=260, help=told)
+    dimension = DIMENSION.index("Dimension", size, largest, empty, width=300, help=told)
 given = steps.map(lambda s: s.before)
 leaving = steps.map(lambda s: float(s.after.var()))
 place = name.replace("block ", "block").split(" · ")  # as a file's name has it: "block0", "norm1"
@@ -53,6 +66,12 @@ if parts.normalised < NEARLY_ONE:  # the token's numbers are all (nearly) the sa
         f"LayerNorm slides the {size} numbers of {label} to mean zero; they differ too little for "
         "variance one."
     )
+learned_by = "its scale"
+changes = "changes"
+if now.has_shift:
+    learned_by = "its scale and shift"
+    changes = "change"
+sentence += f" Then {learned_by} {changes} both again."
 where = name.replace("final", "the final norm")
 if leaving.moved:
     sentence += f" After {where}, the variance goes **{leaving.arrow('3')}**."
@@ -76,7 +95,7 @@ with above:
     )
     caption = (
         f"Each brick is one of the {size} numbers. Line: the mean. Band: one standard deviation to "
-        f"each side. Orange: dimension {dimension}."
+        f"each side (its square is the variance). Orange: dimension {dimension}."
     )
     if given.moved:
         caption += " Grey outline and open mark: the model before your change."
@@ -88,7 +107,7 @@ tables = sheet.of(scene, numbers.worked_out, name, scene.position, dimension)
 stages = tables.map(lambda pair: pair[0])
 arithmetic = tables.now[1]  # of the chosen dimension, step by step
 st.subheader("What does each step do to mean and variance?", anchor=False)
-sheet.table("stages", stages)
+sheet.table("stages", stages.map(as_the_picture_calls_them))
 st.subheader(f"How is the number of dimension {dimension} worked out?", anchor=False)
 sheet.table("step by step", Both(arithmetic))
 st.caption("Computed with all digits, shown with four.")
@@ -98,9 +117,6 @@ st.caption("Computed with all digits, shown with four.")
 st.subheader("What comes into every norm, and what leaves it?", anchor=False)
 sheet.end_unless_near("norms")
 said = st.container()
-learned_by = "its scale"
-if steps.now.has_shift:
-    learned_by = "its scale and shift"
 with st.container(horizontal=True):
     quantity = QUANTITY.choose("Show each token's", numbers.QUANTITIES)
     grids = sheet.of(scene, numbers.norm_grids, quantity)

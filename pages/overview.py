@@ -83,17 +83,36 @@ def write_next() -> None:
     st.session_state[SAID] = (refusal, state.TEXT.value)
 
 
-def guess_of(level: Both[machine.Level]) -> list[Any]:
-    """What comes next, in a sentence of at most 14 words: texts, and tokens as code."""
+def captions_of(level: Both[machine.Level]) -> list[list[Any]]:
+    """A short sentence for each of the four beats: texts, and tokens as code."""
+    here = {"code": scene.label}
+    count = len(scene.tokens)
+    cut = [f"{words.counted(count, 'token')}. A dot (·) is a space."]
+    if not any("·" in label for label in scene.labels):
+        cut = [f"The text is cut into {words.counted(count, 'token')}."]
+    looks_back: list[Any] = [here, " fetches nothing from earlier tokens."]
+    # the three threads of the picture, the thickest first: each comes from another position
+    positions = list(dict.fromkeys(one["key"] for one in level.now["reads"]))[:3]
+    read = [scene.labels[read_from] for read_from in positions]
+    if read:
+        looks_back = [here, " fetches most from "]
+        for number, label in enumerate(read):
+            if number:
+                looks_back.append(", ")
+            looks_back.append({"code": label})
+        looks_back.append(".")
+    times = "Once"
+    if config.n_layers > 1:
+        times = f"{config.n_layers} times"
+    thinks = [f"{times}: look back (purple), then think (orange)."]
     best = level.now["next"][0]
     chance = level.map(lambda one: float(one["next"][0]["value"]))
-    return [
-        "After ",
-        {"code": scene.label},
-        " the model's guess is ",
-        {"code": best["shown"]},
-        f": it gives it {chance:%}.",
-    ]
+    guesses: list[Any] = ["The model's guess after ", here, ": ", {"code": best["shown"]}]
+    name = words.sign_name(best["shown"])
+    if name:
+        guesses.append(f" ({name})")
+    guesses.append(f", {chance:%}.")
+    return [cut, looks_back, thinks, guesses]
 
 
 with prompt.beside or st.container():
@@ -119,7 +138,7 @@ where = (path, scene.labels, position, beside)
 table = tables.joined(both.map(machine.table))
 guess = None
 if not picture.AT.value:
-    guess = guess_of(both)
+    guess = captions_of(both)
     sheet.example_row()
 opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved, guess)
 if opened is not None and about is not None:

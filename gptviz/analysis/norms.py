@@ -27,8 +27,8 @@ Vector = NDArray[np.float64]  # (D,)
 Grid = NDArray[np.float32]  # (N, T)
 
 QUANTITIES = ("variance", "mean")
-STAGES = ("before", "normalised", "scaled", "after")
-"""x; (x - mean) / sqrt(variance + eps); that times scale; that plus shift."""
+STAGES = ("before", "centred", "normalised", "scaled", "after")
+"""x; x - mean; (x - mean) / sqrt(variance + eps); that times scale; that plus shift."""
 
 
 # the inputs of norm1, of norm2 and of the final LayerNorm

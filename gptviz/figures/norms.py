@@ -17,6 +17,7 @@ SAME_AXIS = 12.0  # of two spreads, the wider one is at most so much wider where
 ROOM = 0.04  # of the axis, left free at each end
 # of the largest number: a mean this small is 0, and 2 × 10⁻¹⁷ would read as a discovery
 ROUNDING = 1e-9
+HARDLY = 0.03  # of a standard deviation: nobody sees numbers move by less
 
 Row = dict[str, Any]
 Ends = tuple[float, float]
@@ -126,6 +127,8 @@ def _words(steps: Steps) -> tuple[list[str], list[str]]:
     mean = _moments(steps.before)[0].removeprefix("mean ")
     divisor = f"√(variance + eps) = {significant(steps.deviation)}"
     moved = f"Subtract the mean, {mean}: all {size} numbers move together, until their mean is 0."
+    if abs(steps.mean) < HARDLY * steps.deviation:
+        moved += " It is so small here that the picture hardly moves."
     if mean == "0":
         moved = "Subtract the mean. It is 0 already: nothing moves."
     how = "squeezed"
@@ -146,12 +149,13 @@ def _words(steps: Steps) -> tuple[list[str], list[str]]:
         last = "Scale and shift"
         learned = "Each number is multiplied by a scale of its own, and a shift is added."
         nothing = "Every scale is 1 and every shift is 0: nothing moves."
-    ending = f"Training chose them: the variance ends at {significant(parts.after)}."
+    mean_after, deviation_after = _moments(steps.after)
+    ending = f"Training chose them. Now: {mean_after}, {deviation_after}."
     if not steps.has_shift:
-        ending = f"Training chose it: the variance ends at {significant(parts.after)}."
+        ending = f"Training chose it. Now: {mean_after}, {deviation_after}."
     if np.all(steps.scale == 1) and np.all(steps.shift == 0):
         learned = nothing
-        ending = f"The variance stays {significant(parts.after)}."
+        ending = f"Still: {mean_after}, {deviation_after}."
     names = ["In", "Minus the mean", "Divided by √variance", last]
     sentences = [
         f"The {size} numbers of the token, as they come in.",

@@ -7,6 +7,7 @@ stay plain Markdown: `explain` marks the terms in them, `prose` draws them.
 
 import html
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,14 @@ def nameless(token: str) -> str:
         f"{as_code(token)} is in the model's vocabulary, but its tokenizer has no token for it. A text cannot "
         "contain it, so your text stays as it was."
     )
+
+
+def sign_name(token: str) -> str:
+    """The name of a token that is one punctuation mark, since nobody sees it in a sentence: "full stop"."""
+    mark = token.removeprefix("·")
+    if len(mark) == 1 and unicodedata.category(mark).startswith("P"):
+        return unicodedata.name(mark, "").lower()
+    return ""
 
 
 def no_single_token(typed: str, pieces: Sequence[str], spaced: str | None) -> str:

@@ -59,9 +59,8 @@ def test_the_steps_of_one_norm_are_the_definitions_and_end_with_the_modules_outp
     assert steps.has_shift == bias and (bias or parts.shift == parts.together == 0)
     table = norms.stage_table(steps).set_index("stage")
     assert tuple(table.index) == norms.STAGES
-    for row, stage in zip(
-        table.itertuples(), (x, steps.normalised, steps.scaled, steps.after), strict=True
-    ):
+    stages = (x, steps.centred, steps.normalised, steps.scaled, steps.after)
+    for row, stage in zip(table.itertuples(), stages, strict=True):
         of_stage = np.asarray(stage, np.float64)
         assert row[1:] == pytest.approx(
             (of_stage.mean(), of_stage.var(), of_stage.min(), of_stage.max())

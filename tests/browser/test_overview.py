@@ -151,6 +151,12 @@ def test_a_guess_is_played_once_by_itself_and_nothing_moves_but_the_picture(open
     page.locator(by("beats", how="rest")).wait_for()
     settled(page)
     assert "at" not in address(page) or not address(page)["at"]
+    page = open_page(at=HEAD)
+    arrived(page, HEAD)
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Guess", exact=True).click()
+    page.locator(by("beats", how="rest")).wait_for()
+    settled(page)
+    assert "at" not in address(page) or not address(page)["at"]
 
 
 def test_on_a_phone_without_movement_and_with_it(open_page):

@@ -61,11 +61,23 @@ def test_what_is_written_are_the_moments_and_a_mean_of_0_but_for_rounding_is_0()
     ("values", "norm", "words"),
     [
         ([1, 2, 4], {}, ["squeezed until", "Every scale is 1: nothing moves."]),
-        ([0.1, 0.2, 0.4], {}, ["stretched until their standard deviation is 1.", "stays 0.999."]),
+        (
+            [0.1, 0.2, 0.4],
+            {},
+            [
+                "stretched until their standard deviation is 1.",
+                "Still: mean 0, standard deviation 1.00.",
+            ],
+        ),
         ([0.02, 0.04, 0.08], {}, ["deviation is 0.992."]),
-        ([5, 5, 5], {}, ["differ too little", "The variance stays 0."]),
+        ([5, 5, 5], {}, ["differ too little", "Still: mean 0, standard deviation 0."]),
         ([-1, 0, 1], {}, ["It is 0 already"]),
-        ([1, 2, 4], {"scale": 2 * torch.ones(3)}, ["Training chose it: the variance ends at 4.00"]),
+        ([-1, 0, 1.01], {}, ["hardly moves"]),
+        (
+            [1, 2, 4],
+            {"scale": 2 * torch.ones(3)},
+            ["Training chose it. Now: mean 0, standard deviation 2.00."],
+        ),
         ([1, 2, 4], {"shift": torch.zeros(3)}, ["every shift is 0"]),
         ([1, 2, 4], {"shift": torch.ones(3)}, ["a shift is added. Training chose them"]),
     ],

@@ -28,7 +28,7 @@ def test_inside_a_norm_both_runs_share_the_columns_and_the_last_step_is_the_modu
         assert sum(counts) == len(values)
     assert before["ghost"]["mark"] == pytest.approx(both[1][11])
     rows = {name: numbers for name, *numbers in table(at, "stages")}
-    for name, values in zip(("before", "before, unchanged"), both, strict=True):
+    for name, values in zip(("In", "In, unchanged"), both, strict=True):
         assert float(rows[name][1]) == pytest.approx(values.var(), rel=1e-3)
     with torch.no_grad():
         after = mini.model.trf_blocks[4].norm2(torch.from_numpy(both[0]))

@@ -69,10 +69,13 @@ def test_a_block_whose_attention_is_off_brings_the_token_nothing(run_page):
 def test_without_a_place_a_guess_is_shown_and_with_one_the_machine_is_open(run_page, mini):
     page = run_page("overview")
     found = given(page, "machine")
-    sentence = "".join(found["guess"])
-    assert len(sentence.split()) <= 14 and "·mill" in found["guess"]
+    cut, looks_back, thinks, guess = ("".join(caption) for caption in found["guess"])
+    assert cut == "16 tokens. A dot (·) is a space."
+    assert looks_back == "·red fetches most from ·mill, ·red, ·the."
+    assert thinks == "6 times: look back (purple), then think (orange)."
+    assert guess.startswith("The model's guess after ·red: ·mill, ")
     best = mini.trace(DEFAULT_TEXT).next_tokens(k=1)["probability"][0]
-    assert f"{best:.0%}".replace("%", " %") in sentence.replace("\u202f", " ").replace("\xa0", " ")
+    assert f"{best:.0%}".replace("%", " %") in guess.replace("\u202f", " ").replace("\xa0", " ")
     assert links(page)["Why this?"].page.endswith("why")
     assert links(page)["Switch a head off"].page.endswith("knock_out")
     for at in ("machine", "block.2"):

@@ -52,7 +52,7 @@ SECTIONS = {
         "embeddings": Door("Embeddings", "grid_on",
             "What does the model know about a token before it reads the others?",
             "layernorm", "every block first brings these numbers into range."),
-        "layernorm": Door("LayerNorm", "equalizer", "How are the numbers kept in range?",
+        "layernorm": Door("LayerNorm", "compress", "How are the numbers kept in range?",
             "attention", "these numbers go into attention, the only place where a token reads others."),
         "attention": Door("Attention", "visibility", "Which earlier tokens does each token look at?",
             "feed_forward", "after it has read the others, each token is worked on by itself."),
@@ -206,9 +206,10 @@ def draw_links(here: str) -> None:
 def _draw_doors(doors: dict[str, Door], here: str) -> None:
     query = state.link()
     for name, door in doors.items():
+        # the first page by its name is the guess, wherever in the picture its reader was
         link(
             name,
-            query,
+            query | {"at": ""} if name == FIRST else query,
             "pages" if name == here else "",
             label=door.name,
             icon=f":material/{door.icon}:",

@@ -5,7 +5,7 @@ const isRunning = () => document.querySelector('[data-testid="stApp"]')?.dataset
 
 export default gv.component(
   ({ send }) => gv.h('div', { class: 'near' },
-    gv.h('button', { class: 'come', data: { testid: 'near' }, onclick: () => send('near', true) }, 'Work out what comes here')),
+    gv.h('button', { class: 'come', data: { testid: 'near' }, onclick: () => send('near', true) }, 'Show the rest of the page')),
   ({ root, state, send }) => {
     state.end?.();
     if (state.came) return;

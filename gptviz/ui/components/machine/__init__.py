@@ -31,7 +31,7 @@ def machine(
     go: Callable[[str], Any],
     select: On,
     saved: Saved | None = None,
-    guess: Sequence[Any] | None = None,
+    guess: Sequence[Sequence[Any]] | None = None,
 ) -> str | None:
     """Draw a place; `go(at)` runs when another is asked for, `select(position)` when a token is.
 
@@ -40,8 +40,8 @@ def machine(
     `path` is (address, name) of all that the place lies in, itself last; `sides` of those beside it. `tokens`
     are all of the text's. `more` is the page about the place: "page", "title" and "href"; that page is
     returned if it was clicked. `way` is what *Play* goes through: "at" and a sentence, "says".
-    With `guess`, a sentence in pieces as a level's, the machine is drawn as the guess that it makes, in
-    four beats; its *Look inside* asks for "machine", and the way back for "guess".
+    With `guess`, four sentences in pieces as a level's, the machine is drawn as the guess that it makes, in
+    four beats, each with its sentence; its *Look inside* asks for "machine", and the way back for "guess".
     """
     level = sent(levels)
     numbers = {name: value for name, value in level.items() if name not in ("says", "shown")}
@@ -60,7 +60,7 @@ def machine(
     }
     data |= {"sides": [*sides], "more": more, "way": [*way]}
     if guess is not None:
-        data["guess"] = spoken(guess)
+        data["guess"] = [spoken(caption) for caption in guess]
     events: dict[str, Event] = {
         "at": (text(60), go),
         "position": (among(range(len(tokens))), select),

@@ -321,7 +321,7 @@ export default gv.component((view) => {
     state.before ? layer(view, state.before, 'before') : null, layer(view, state.now, 'now'));
   if (data.guess) return gv.h('div', { class: `machine ${state.guess?.moves ? 'moves' : ''}`, data: { testid: 'machine', at: data.at, kind: data.kind, guess: '' } },
     beatsLine(view), aloud, stage,
-    gv.h('div', { class: 'foot' }, gv.h('p', { class: 'caption', data: { testid: 'guess-caption' } }, gv.prose(data.guess)), gv.saveButtons(() => picture(state.view), data.saved)));
+    gv.h('div', { class: 'foot' }, gv.h('p', { class: 'caption', data: { testid: 'guess-caption' } }, gv.prose(data.guess[state.guess?.beat ?? data.guess.length - 1])), gv.saveButtons(() => picture(state.view), data.saved)));
   return gv.h('div', { class: 'machine', data: { testid: 'machine', at: data.at, kind: data.kind }, onkeydown: (event) => { if (event.key === 'Escape') rise(state.view); } },
     player(view),
     gv.h('nav', { class: 'path', 'aria-label': 'Where this is in the machine' }, data.path.map(([at, name], i) => [i ? gv.h('span', { 'aria-hidden': true }, '›') : null,

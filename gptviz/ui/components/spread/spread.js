@@ -87,7 +87,7 @@ function drawing(view) {
     zoomed > 1 ? text(width, base + below * em, `axis zoomed in ${gv.significant(zoomed, 2)} times`, { 'text-anchor': 'end', fill: colors.quiet, 'font-style': 'italic' }) : null);
 }
 
-const AIM = 'the aim of 2 and 3: mean 0, standard deviation 1';
+const AIM = 'the aim of steps 2 and 3: mean 0, standard deviation 1';
 const bracket = (from, to, y, half) => `M${from} ${y - half}V${y + half}M${from} ${y}H${to}M${to} ${y - half}V${y + half}`;
 const triangle = (at, y, em) => `M${at} ${y}l${0.42 * em} ${0.8 * em}h${-0.84 * em}z`;
 
