@@ -77,6 +77,9 @@ def place_of(page: str) -> str:
 def arrive() -> None:
     """Take the place from the address, if a link to another place was clicked."""
     text = st.query_params.get(AT.name)
+    if text == "":
+        # the sidebar's link to the page that is open: Streamlit reads it, and leaves the browser's address
+        st.query_params[AT.name] = ""
     if text is not None and text != st.session_state.get(_SAID):
         AT.set(AT.parse(text))
 
