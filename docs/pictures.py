@@ -263,7 +263,7 @@ def wall(studio: Studio, name: str) -> None:
         settled(pupil)
         pupil.get_by_role("textbox", name="Which word").fill(word)
         pupil.get_by_role("button", name="That is my guess").click()
-        pupil.get_by_text(f"You said {word}").wait_for()
+        pupil.get_by_text(f"Sent: {word}").wait_for()
     teacher.get_by_text("Answered: 5 of 5 pupils").wait_for()
     for switch in ("Show votes", "Reveal the answer"):
         settled(teacher)

@@ -25,7 +25,7 @@ from gptviz.ui.teach import classroom, guide as guide_bar
 CODE = sheet.Param("code", str, "")  # of a class, in the link that pupils get
 FILE = "class_file"  # a guide that a teacher brings
 ALL = "All pages"
-OF_GUIDE = "Only the guide's pages"
+OF_GUIDE = "Only the lesson's pages"
 
 
 def join() -> None:
@@ -131,16 +131,20 @@ def nobody() -> None:
                 "yours."
             )
             st.session_state.setdefault("class_code", CODE.value)
-            st.text_input("Code", key="class_code", max_chars=20, placeholder="KF7-M2Q")
+            st.text_input("Code", key="class_code", max_chars=20, placeholder="for example KF7-M2Q")
             st.form_submit_button("Join", type="primary", on_click=join)
         with st.form("class_new", width=540):
             st.subheader("Begin a class", anchor=False)
             st.markdown(
-                "Work through a guide together: everyone predicts, then the model reveals its answer."
+                "Work through a lesson together: everybody predicts, then you reveal the answer."
             )
             called = titles()
-            st.selectbox("Guide", [*called], format_func=called.__getitem__, key="class_guide")
-            st.file_uploader("Or your own guide", type="md", key=FILE, max_upload_size=1)
+            if state.GUIDE.value in called:  # who comes from a lesson wants this one
+                st.session_state.setdefault("class_guide", state.GUIDE.value)
+            st.selectbox("Lesson", [*called], format_func=called.__getitem__, key="class_guide")
+            st.file_uploader(
+                "Or a lesson of your own, as a file", type="md", key=FILE, max_upload_size=1
+            )
             st.segmented_control(
                 "Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages"
             )
@@ -151,12 +155,12 @@ def nobody() -> None:
 def titles() -> dict[str, str]:
     """Every guide's title and minutes, by its name, the tour first; a broken one's file name."""
     found = {}
-    for name in sorted(guides.files(), key=lambda name: (name != "tour", name)):
+    for name in guide_bar.in_order():
         found[name] = f"{name}.md"
         with suppress(guides.GuideError):
             guide = guides.find(name)
             if guide.minutes:
-                found[name] = f"{guide.title}, {guide.minutes} minutes"
+                found[name] = f"{guide.title}, {words.counted(guide.minutes, 'minute')}"
             else:
                 found[name] = guide.title
     return found
@@ -195,15 +199,18 @@ def teacher(member: Member) -> None:
                 st.button(
                     f"Begin with step 1: {first}", type="primary", key="class_start", on_click=start
                 )
+            if room.together:
+                st.caption("Go to a step; the class comes along:")
             steps(votes, guide)
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             "Answers as CSV", answers(votes, guide), "gptviz_class.csv", key="class_csv"
         )
-        own = st.popover("Your own link", key="class_own", on_change="rerun")
-        if own.open:  # only then is it on the page at all
-            own.markdown("Whoever has this link steers the class. Keep it to yourself.")
-            own.code(f"{origin()}/class#teach={classroom.secret()}")
+        if not state.PRESENT.value:  # the room would see it
+            own = st.popover("Your secret link", key="class_own", on_change="rerun")
+            if own.open:  # only then is it on the page at all
+                own.markdown("Whoever has this link steers the class. Keep it to yourself.")
+                own.code(f"{origin()}/class#teach={classroom.secret()}")
         out = st.popover("Remove a pupil", key="class_out", on_change="rerun")
         if out.open:
             with out:

@@ -63,13 +63,13 @@ def test_a_class_answers_together(open_page):
         assert pupil.get_by_test_id("candidate").count() == 0
         pupil.get_by_role("textbox", name="Which word").fill(word)
         pupil.get_by_role("button", name="That is my guess").click()
-        pupil.get_by_text(f"You said {word}").wait_for()
+        pupil.get_by_text(f"Sent: {word}").wait_for()
     assert by_link.evaluate("document.documentElement.scrollWidth") <= 390
 
     teacher.get_by_text("Answered: 2 of 2 pupils").wait_for()
     lines, asked, runs = overheard(by_link)
     by_link.reload()
-    by_link.get_by_text("You said mill").wait_for()
+    by_link.get_by_text("Sent: mill").wait_for()
     teacher.get_by_text(
         "Reveal the answer"
     ).click()  # what is shown when: tests/pages/test_class.py
@@ -93,7 +93,7 @@ def test_a_class_answers_together(open_page):
     settled(teacher)
     teacher.locator(".st-key-gv_guide").get_by_role("link", name="Class").click()
     teacher.wait_for_url("**/class?**")
-    teacher.get_by_role("button", name="Your own link").click()
+    teacher.get_by_role("button", name="Your secret link").click()
     own = teacher.locator("code").inner_text()
     secret = own[own.index("#teach=") + 7 :]
     assert secret not in teacher.url and all(secret not in pupil.content() for pupil in pupils)
@@ -111,7 +111,7 @@ def test_a_strangers_link_asks_and_the_own_class_is_kept(open_page):
     for page in (stranger, mine):
         press(page.get_by_role("button", name="Begin a class"))
     theirs, own = (page.get_by_test_id("code").inner_text() for page in (stranger, mine))
-    press(stranger.get_by_role("button", name="Your own link"))
+    press(stranger.get_by_role("button", name="Your secret link"))
     link = stranger.locator("code").inner_text()
     address = f"{mine.url.partition('?')[0]}{link[link.index('#') :]}"
 

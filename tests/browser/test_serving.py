@@ -198,7 +198,7 @@ def test_below_a_folder_each_file_comes_at_the_first_request_and_a_class_is_join
     teacher.get_by_role("button", name="Begin a class").click()
     link = teacher.get_by_role("link", name=re.compile("class.code=")).inner_text()
     teacher.get_by_alt_text(f"QR code of {link}").wait_for()
-    teacher.get_by_text("Your own link").click()
+    teacher.get_by_text("Your secret link").click()
     own = teacher.locator("code", has_text="#teach=").inner_text()
     pupil, other = new_page(browser)
     here = urlsplit(below_a_folder)

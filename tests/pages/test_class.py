@@ -79,7 +79,8 @@ def protos(node):
 
 
 def acts(at, *now):
-    return at.button_group(key="class_acts").set_value(list(now)).run()
+    switches = next(one for one in at.button_group if one.key.startswith("class_acts_"))
+    return switches.set_value(list(now)).run()
 
 
 def test_a_class_predicts_before_it_sees(monkeypatch):
@@ -103,9 +104,9 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
         press(hinted, "A hint")
     assert not hinted.text_input(key="guide_given_class_0").value  # alone, the last one fills it in
     guess(pupil, "mill")
-    assert "You said mill. You can still change your answer" in prose(pupil)
+    assert "Sent: mill. You can still change your answer" in prose(pupil)
     other = guess(page_of("next_token", owl), "<b>=cmd</b>")
-    assert r"You said \<b\>=cmd\</b\>" in prose(other)
+    assert r"Sent: \<b\>=cmd\</b\>" in prose(other)
     seen = everything(pupil)
     assert "This model" not in prose(pupil)
     assert not [one for one in (names[1], secret, owl) if one in seen]
@@ -243,7 +244,7 @@ def test_screens_stand_still_and_nothing_is_lost():
 
 
 def test_a_pupil_sees_the_pages_of_the_class():
-    teacher, secret = begun(pages="Only the guide's pages")
+    teacher, secret = begun(pages="Only the lesson's pages")
     pupil = page_of("overview", joined(code_of(teacher)))
     assert "Tokens" in links(pupil.sidebar) and "Patching" not in links(pupil.sidebar)
     assert "Patching" in links(page_of("overview", secret).sidebar)

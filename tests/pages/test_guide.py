@@ -15,7 +15,7 @@ from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.teach import guide
 from gptviz.ui.teach.cover import WHY
 from gptviz.ui.teach.guide_check import keys_of as keys_in
-from gptviz.ui.teach.question import ANSWERS, HIDES
+from gptviz.ui.teach.question import ANSWERS, HIDES, SAID_BY
 from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import open_all, run_page
 from tests.specs import given, links, opened, prose, put
@@ -102,6 +102,21 @@ def test_a_question_comes_before_its_picture_and_the_truth_after_it(mini, number
     assert given(skipped, "guide_look") is None or given(skipped, "guide_look")["look"] == step.look
 
 
+@pytest.mark.parametrize("key", SAID_BY)
+def test_a_sentence_that_only_explains_waits_if_it_is_the_answer(key):
+    name, number, step = next(
+        (name, number, step)
+        for name in files()
+        for number, step in enumerate(find(name).steps, 1)
+        if step.ask is not None and step.ask.key == key
+    )
+    place = dict(step.place) | {"guide": name, "step": str(number)}
+    asked = run_page(step.page, **place)
+    assert SAID_BY[key] not in prose(asked)
+    told = run_page(step.page, {ANSWERS: {(name, number - 1): None}}, **place)
+    assert SAID_BY[key] in prose(told) and "The answer: **" in prose(told)
+
+
 STEPS = [(name, number) for name in files() for number in range(1, len(find(name).steps) + 1)]
 
 
@@ -116,7 +131,7 @@ def test_every_step_that_ships_opens_and_shows_what_it_looks_at(name, number):
     assert {said for said, _ in (*step.place, *step.until)} <= known
     assert not step.look or step.look.split(" > ")[0] in keys_in(at.main)
     told = prose(at)
-    assert (step.ask is None) == ("This model: **" not in told)
+    assert (step.ask is None) == (re.search(r"(This model|The answer): \*\*", told) is None)
     assert step.ask is not None or step.text in told  # what is to be done is not done yet
     for sentence in re.split(r"(?<=[.!?:])\s", step.after if step.ask else ""):
         # a sentence with a fact that the key does not have would be left out

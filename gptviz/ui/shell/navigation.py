@@ -105,7 +105,7 @@ UNLISTED = {
         "patching", "Find the tokens where these heads matter."),
     "compare": Door("Compare", "compare", "What differs between two texts, two models, before and after?",
         "why", "See which parts of the model spoke for each token."),
-    "class": Door("Class", "groups", "What do we all predict, and what does the model do?",
+    "class": Door("Class", "groups", "How do we work through a lesson together?",
         "overview", "Explore the model on your own."),
 }
 # fmt: on
@@ -238,6 +238,9 @@ def _draw_next(name: str) -> None:
     if state.GUIDE.value is not None:
         return  # the guide knows the way
     door = PAGES[name]
+    open_pages = classroom.open_pages()
+    if open_pages and door.next not in open_pages:
+        return
     with address.as_the_page(), st.container(key="gv_next", horizontal=True, gap="small"):
         label = f"Next: **{PAGES[door.next].name}**"
         link(door.next, state.link(), label=label, icon=":material/arrow_forward:")

@@ -163,7 +163,7 @@ def _way(name: str, prompted: bool) -> None:
         for other, icon in zip(
             navigation.neighbours(name), ("arrow_back", "arrow_forward"), strict=True
         ):
-            link(other, query, icon=f":material/{icon}:", width="content")
+            link(other, query, label=PAGES[other].name, icon=f":material/{icon}:", width="content")
     elif prompted and name != COMPARE:
         told = "Compare with another text, another model, or the unchanged model."
         link(COMPARE, query, label="Compare with …", icon=":material/compare:", help=told)
@@ -176,7 +176,7 @@ def _present_switch() -> None:
     icon = "open_in_full"
     told = "For a projector: full width, large type, no sidebar."
     if presenting:
-        label = "End"
+        label = "Stop presenting"
         icon = "close_fullscreen"
         told = ""
     how: Any = {"type": "tertiary", "help": told or None}

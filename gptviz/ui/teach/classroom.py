@@ -361,13 +361,15 @@ def controls(step: int, asks: bool) -> None:
     """Draw the teacher's switches: all of them if the step asks something, else those of the whole class."""
     room = _me().room
     switched_on = [act for act in ACTS if _is_on(room, act, step)]
-    st.session_state["class_acts"] = switched_on
+    # a key for each step: a browser that is slow may still send the switches of the step before
+    key = f"class_acts_{step}"
+    st.session_state[key] = switched_on
     st.pills(
         "The class",
         [*ACTS] if asks else [*OF_CLASS],
         selection_mode="multi",
         format_func=lambda act: f"{ACTS[act][1]} {ACTS[act][0]}",
-        key="class_acts",
+        key=key,
         on_change=_steered,
         args=(step, switched_on),
         label_visibility="collapsed",
@@ -383,7 +385,7 @@ def _is_on(room: Room, act: str, step: int) -> bool:
 
 def _steered(step: int, before: Iterable[str]) -> None:
     """Callback: the teacher has switched something. "together" also takes the class to this step."""
-    switched_on = set(st.session_state["class_acts"])
+    switched_on = set(st.session_state[f"class_acts_{step}"])
     changed = switched_on ^ set(before)
     changes: dict[str, Any] = {act: act in switched_on for act in changed & set(OF_CLASS)}
     if changes.get("together"):

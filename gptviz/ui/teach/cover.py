@@ -19,6 +19,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 WHY = "Answer first: then you see what the model says."
+WAIT = "Your teacher will show what the model says."  # of who has answered in a class
+TEACHES = "Covered until you reveal the answer."
 
 # what a person chooses or presses, and what says that something goes on: nothing of a model
 CONTROLS = frozenset(
@@ -101,7 +103,8 @@ class Cover:
     """Passes on what a page sends to the browser, or a cover in its place.
 
     `script` is the page's. `shows` are the keys of pictures that pass, `hides` those of choices and tokens that do not.
-    `answer` is how the screen says it: no sentence has it, not even one that only explains.
+    `answer` is how the screen says it: no sentence has it, not even one that only explains. No sentence has `said_by`.
+    `why` says what has to happen before all is seen.
     """
 
     def __init__(
@@ -111,11 +114,15 @@ class Cover:
         shows: Sequence[str],
         hides: Sequence[str],
         answer: str,
+        said_by: str = "",
+        why: str = WHY,
     ):
         self.send = send
         self.script = script
         self.shows = shows
         self.hides = hides
+        self.said_by = said_by
+        self.why = why
         self.answer = None
         if answer:
             self.answer = re.compile(rf"(?<![\w.]){re.escape(answer.strip('`'))}(?!\w|\.\d)")
@@ -184,7 +191,8 @@ class Cover:
     def _covered_text(self, text: str) -> str | None:
         """A bar for a text with a number or a token of the model; None for one that only explains."""
         words = html.unescape(_TAG.sub("", _STYLE.sub("", text))).replace("\xa0", " ")
-        if self.answer is not None and self.answer.search(html.unescape(text)):
+        is_told = self.answer is not None and self.answer.search(html.unescape(text))
+        if is_told or (self.said_by and self.said_by in words):
             return self._bar(1 + len(words) // LINE_CHARACTERS)
         told = [one for one in _SENTENCE.split(words) if _TELLS.search(one)]
         program = _sentences(self.script)
@@ -203,13 +211,13 @@ class Cover:
 
     def _place(self, height: float) -> str:
         """The place of a picture, with the line that says why it is not there: once for several in a row."""
-        line = "" if self.has_said else f"<p>{html.escape(WHY)}</p>"
+        line = "" if self.has_said else f"<p>{html.escape(self.why)}</p>"
         self.has_said = self.has_begun = True
         return f'<div class="gv-cover" data-testid="cover" style="min-height: {height:.0f}px">{line}</div>'
 
     def _bar(self, lines: int) -> str:
         """The place of a sentence or of a choice; the first one of a page says why."""
-        line = "" if self.has_begun else f"<p>{html.escape(WHY)}</p>"
+        line = "" if self.has_begun else f"<p>{html.escape(self.why)}</p>"
         self.has_begun = True
         return (
             '<div class="gv-cover gv-cover-text" data-testid="cover" '
@@ -230,13 +238,13 @@ class Cover:
         return bool(name) and any(fnmatch(name, pattern) for pattern in self.shows)
 
 
-def begin(script: Path, shows: Sequence[str], hides: Sequence[str] = (), answer: str = "") -> None:
-    """Cover what the page of this script draws from here to its end."""
+def begin(script: Path, *what: Any, **how: Any) -> None:
+    """Cover what the page of this script draws from here to its end; the rest is as `Cover` takes it."""
     context = get_script_run_ctx()
     if context is not None:
         end()
         # everything that a script draws goes this way, before Streamlit looks whether the browser knows it already
-        context.enqueue = Cover(context.enqueue, script, shows, hides, answer)  # type: ignore[assignment,method-assign]
+        context.enqueue = Cover(context.enqueue, script, *what, **how)  # type: ignore[assignment,method-assign]
 
 
 def end() -> None:

@@ -23,7 +23,7 @@ from gptviz.ui.shell import address, state
 from gptviz.ui.shell.navigation import CLASS, PAGES, link as door, page_file, page_target
 from gptviz.ui.shell.params import Param
 from gptviz.ui.teach import classroom, cover, question
-from gptviz.ui.words import capital, escaped
+from gptviz.ui.words import capital, counted, escaped
 
 _AT = "guide_at"  # in the session: the (guide, step) whose place was taken
 _OWN = "guide_own"  # the text of a guide that was opened as a file
@@ -107,7 +107,12 @@ def offers() -> None:
     ):
         tour = _guide("tour")
         _link(
-            f"{tour.title}, {tour.minutes} minutes", "tour", "tour", 1, tour.steps[0], "guide_tour"
+            f"{tour.title}, {counted(tour.minutes, 'minute')}",
+            "tour",
+            "tour",
+            1,
+            tour.steps[0],
+            "guide_tour",
         )
         box = st.popover(
             "Lessons", icon=":material/school:", key="guide_lessons", on_change="rerun"
@@ -118,15 +123,20 @@ def offers() -> None:
         door(CLASS, state.link(), label="Class", icon=":material/groups:", width="content")
 
 
+def in_order() -> list[str]:
+    """The names of all guides: the tour, the lessons by number, then what is no lesson."""
+    return sorted(files(), key=lambda name: (name != "tour", not name.startswith("lesson"), name))
+
+
 def _lessons() -> None:
     """Draw every guide but the tour, and an upload for a teacher's own."""
-    for name in [name for name in files() if name != "tour"]:
+    for name in [name for name in in_order() if name != "tour"]:
         try:
             guide = _guide(name)
         except GuideError as error:  # a teacher's own: it is said, and stops nobody else
             st.caption(f"{escaped(name)}.md: {escaped(str(error))}")
             continue
-        label = f"**{guide.title}**, {guide.minutes} minutes: {guide.learnt}"
+        label = f"**{guide.title}**, {counted(guide.minutes, 'minute')}: {guide.learnt}"
         _link(label, "arrow_forward", name, 1, guide.steps[0], f"guide_begin_{name}")
     options: Any = {"type": "md", "key": "guide_file", "max_upload_size": 1}
     st.file_uploader("A guide of your own", on_change=_opened, **options)
@@ -292,7 +302,7 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> Seen:
             is_led = state.GUIDE.value == classroom.GUIDE and page != CLASS
             # other pages show the answer, too
             if is_led and classroom.is_asking_all(number, step.ask):
-                cover.begin(page_file(page), ())
+                cover.begin(page_file(page), (), (), "", why=_why(standing))
                 return COVERED
             return ALL
         hidden = None
@@ -304,11 +314,22 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> Seen:
             st.caption(question.counted(step_id[0], guide.steps))
     if step.ask is not None and hidden is not None:
         hides = question.HIDES.get(step.ask.key, ())
-        cover.begin(page_file(page), step.shows, hides, hidden)
+        said_by = question.SAID_BY.get(step.ask.key, "")
+        cover.begin(page_file(page), step.shows, hides, hidden, said_by, _why(standing))
         return COVERED
     if step.look:
         look_at(step.look)
     return ALL
+
+
+def _why(standing: classroom.Standing | None) -> str:
+    """What has to happen before a covered page is seen, for who looks at it."""
+    member = classroom.member()
+    if member is not None and member.teaches:
+        return cover.TEACHES
+    if member is not None and standing is not None and standing.answered:
+        return cover.WAIT
+    return cover.WHY
 
 
 def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> None:
@@ -338,9 +359,13 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
             if name == classroom.GUIDE:
                 door(CLASS, state.link(), label="Class", icon=":material/groups:", width="content")
             else:
+                if name != OWN and member is None:
+                    query = state.link()
+                    hint = "Everybody predicts on a phone, and you reveal the answer."
+                    door(CLASS, query, label="With a class", icon=":material/groups:", help=hint)
                 label = "Done"
                 if number + 1 < len(steps):
-                    label = "Leave"
+                    label = "Close"
                 st.button(
                     label,
                     icon=":material/close:",

@@ -32,6 +32,24 @@ HINTS = "guide_hints"  # (guide, step) -> how many are shown
 NEXT_WORD = "next_word"  # the key whose answer stands behind the text
 # keys whose answer is to be seen in the tokens or in the reach of a choice -> the keys of these on the page
 HIDES = {"pieces": ("chips",), "token_count": ("chips",), "window_count": ("dw_window",)}
+# keys whose answer the page says in a sentence that only explains -> a piece of that sentence
+SAID_BY = {"hand_sum": "sum to 1", "hand_mirror": "need not be"}
+# keys whose answer is worked out without the model, by hand or from the text
+NOT_THE_MODELS = frozenset(
+    [
+        "after_character",
+        "blind_loss",
+        "hand_mirror",
+        "hand_most",
+        "hand_seen",
+        "hand_sum",
+        "hand_width",
+        "last_target",
+        "loss_of",
+        "undivided",
+        "window_count",
+    ]
+)
 _OPENED = "guide_opened"  # the (guide, step) whose truth, a head, was opened
 At = tuple[str | None, int]  # the guide's name, and the step from 0
 
@@ -103,7 +121,7 @@ def ask(
     asked = replace(asked, text=filled(asked.text, truth.facts))
     if found.told:
         st.caption(asked.text)  # what was asked stays, or nobody can talk about the answer
-        _told(found.given, truth, step.after, at)
+        _told(asked.key, found.given, truth, step.after, at)
     else:
         st.markdown(filled(step.text, truth.facts))
         member = classroom.member()
@@ -136,7 +154,7 @@ def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
     return f'<p class="gv-asked-text" data-testid="asked_text">{before}{gap}{after}</p>'
 
 
-def _told(given: Any, answer: Answer, after: str, step_id: At) -> None:
+def _told(key: str, given: Any, answer: Answer, after: str, step_id: At) -> None:
     """Draw what was answered beside the truth, and the step's own sentences with this run's numbers."""
     if isinstance(answer.truth, tuple) and st.session_state.get(_OPENED) != step_id:
         state.open_head(*answer.truth)  # the head that is the truth is the one on the screen
@@ -147,7 +165,10 @@ def _told(given: Any, answer: Answer, after: str, step_id: At) -> None:
         if answer.right:
             mark = ":material/check: "
         sentence = f"{mark}You said {answer.said}. "
-    st.markdown(f"{sentence}This model: **{answer.shown}**.")
+    whose = "This model"
+    if key in NOT_THE_MODELS:
+        whose = "The answer"
+    st.markdown(f"{sentence}{whose}: **{answer.shown}**.")
     facts = {"truth": answer.shown, "said": answer.said or "nothing"} | answer.facts
     st.markdown(filled(after, facts))
 
@@ -171,7 +192,7 @@ def _ballot(ask: Question, step_id: At, truth: Answer, run: Run, position: int) 
         answer = "nothing"
         if status.given is not None:
             answer = escaped(votes.shown(ask.kind, status.given, tokens))
-        text = f":material/check: You said {answer}."
+        text = f":material/send: Sent: {answer}."
         if status.open:
             text += " You can still change your answer."
         st.markdown(text)
