@@ -152,7 +152,7 @@ def pages(app: str) -> Iterator[str]:
             yield f"![{view['alt']}](pictures/{name}.webp)\n"
             yield f"[Open this view in the app]({address(app, view)})\n"
             yield from page(name)
-            yield f"Next: [{PAGES[door.next].title}](#{door.next}), because {door.because}\n"
+            yield f"Next: [{PAGES[door.next].title}](#{door.next}). {door.on_next}\n"
 
 
 def page(name: str) -> Iterator[str]:

@@ -182,7 +182,7 @@ def test_no_choice_changes_when_a_page_is_turned():
         by = at.session_state["gptviz_drawn"]  # the page that drew each last
         assert at.title[0].value == PAGES[name].question
         assert f"Next: **{PAGES[PAGES[name].next].name}**" in links(at)
-        assert any(PAGES[name].because in element.value for element in at.markdown)
+        assert any(PAGES[name].on_next == element.value for element in at.markdown)
         drawn[name] = {choice for choice, page in by.items() if page == by["special"]} - {"special"}
 
     for name in PAGES:

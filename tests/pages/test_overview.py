@@ -137,7 +137,7 @@ def test_an_empty_prompt_is_a_sentence_and_offers_texts_and_the_way_on():
         assert "Your text is empty" in at.info[0].value
         assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch", "prompt"]
         assert [b.label for b in at.button if b.key.startswith("example_")] == [*EXAMPLES]
-        assert any(PAGES[name].because in element.value for element in at.markdown)
+        assert any(PAGES[name].on_next == element.value for element in at.markdown)
     at.button(key="example_1").click().run()
     assert not at.info
     assert prompt_of(at) == at.query_params["text"] == [*EXAMPLES.values()][1]

@@ -24,13 +24,13 @@ SCRIPTS = APP_FOLDER / "pages"
 
 
 class Door(NamedTuple):
-    """What the navigation says of a page; `next` is the page after it, and `because` why to go there."""
+    """What the navigation says of a page; `next` is the page after it, and `on_next` what to do there."""
 
     title: str
     icon: str  # a Material icon
     question: str  # that the page answers
     next: str
-    because: str
+    on_next: str  # a short sentence
     in_list: str = ""  # what the list calls it, where that is not its title
 
     @property
@@ -46,67 +46,67 @@ SECTIONS = {
     "Read a text": {
         "overview": Door("Overview", "route",
             "What does a GPT do? It guesses the next word.",
-            "tokens", "a model reads numbers: first of all the text is cut into tokens.", "Guess"),
+            "tokens", "See how the text is cut into tokens.", "Guess"),
         "tokens": Door("Tokens", "content_cut", "How does text become numbers?",
-            "embeddings", "a token's id says nothing by itself; the model looks up a vector for it."),
+            "embeddings", "See the vector that the model looks up for each token."),
         "embeddings": Door("Embeddings", "grid_on",
             "What does the model know about a token before it reads the others?",
-            "layernorm", "every block first brings these numbers into range."),
+            "layernorm", "See how every block first brings these numbers into range."),
         "layernorm": Door("LayerNorm", "equalizer", "How are the numbers kept in range?",
-            "attention", "these numbers go into attention, the only place where a token reads others."),
+            "attention", "See the only place where a token reads other tokens."),
         "attention": Door("Attention", "visibility", "Which earlier tokens does each token look at?",
-            "feed_forward", "after it has read the others, each token is worked on by itself."),
+            "feed_forward", "See what the block does with each token by itself."),
         "feed_forward": Door("Feed-forward", "bolt", "Which units fire for a token, and what do they add?",
-            "next_token", "after the last block a token's numbers become a guess at what follows."),
+            "next_token", "See how the numbers after the last block become a guess."),
         "next_token": Door("Next token", "bar_chart", "What comes next, and how sure is the model?",
-            "generate", "a text is written by one such guess after another."),
+            "generate", "Let the model write a text, one guess after another."),
         "generate": Door("Generate", "edit_note", "How does it write on, token by token?",
-            "data_windows", "it learned to do this from windows of a text, where the book begins."),
+            "data_windows", "See how a text becomes examples to learn from."),
     },
     "With the book, by chapter": {
         "data_windows": Door("Data windows", "counter_2", "How does a text become training examples?",
-            "positions", "the same token at two places of a window must not look the same."),
+            "positions", "See how a model tells the same token at two places apart."),
         "positions": Door("Positions", "counter_2", "How does a model know a token's position?",
-            "attention_by_hand", "vectors that know what and where are all that attention works with."),
+            "attention_by_hand", "Calculate attention from a few small vectors, step by step."),
         "attention_by_hand": Door("Attention by hand", "counter_3", "How do a few vectors become attention?",
-            "anatomy", "a GPT is this calculation, with larger matrices and many times over."),
+            "anatomy", "See how large these matrices are in a whole GPT."),
         "anatomy": Door("Anatomy", "counter_4", "What is the model made of, and how large is each part?",
-            "loss", "one number says how good all these parameters are."),
+            "loss", "See the one number that says how good all these parameters are."),
         "loss": Door("Loss", "counter_5", "How wrong was the model, position by position?",
-            "baselines", "a loss says little until it stands beside a simpler model's."),
+            "baselines", "Compare this loss with the loss of simpler models."),
         "baselines": Door("Baselines", "counter_5",
             "How far does one get by counting, and what does a GPT add?",
-            "training", "you can watch a small GPT get past them."),
+            "training", "Train a small GPT and see whether it beats the bigram."),
         "training": Door("Train one now", "counter_5", "How does a GPT come to do what it does?",
-            "residual_stream", "you can take apart what training made, block by block."),
+            "residual_stream", "See what each block adds."),
     },
     "Explain": {
         "residual_stream": Door("Residual stream", "stacked_line_chart",
             "What does each block add to a token's numbers?",
-            "logit_lens", "after every block the stream can be read as a guess."),
+            "logit_lens", "Read the stream as a guess after every block."),
         "logit_lens": Door("Logit lens", "lens_blur", "What would it say if it stopped here?",
-            "why", "the lens shows when a guess appears, and not which parts made it."),
+            "why", "See which parts of the model spoke for the guess."),
     },
     "Which part did it?": {
         "why": Door("Why this token?", "contact_support",
             "Which parts of the model spoke for this token, and what had they read?",
-            "heads", "a head that speaks for a token has a habit, which can be put to the test."),
+            "heads", "Put a head's habit to the test."),
         "heads": Door("Heads on trial", "gavel", "What is each head for, and does its label hold?",
-            "knock_out", "a label does not say whether this prediction needs the head."),
+            "knock_out", "See which parts this prediction needs."),
         "knock_out": Door("Knock-out", "power_off", "What becomes of the prediction without each part?",
-            "circuit", "to mute one part at a time does not show which few parts are enough."),
+            "circuit", "See which few heads are enough."),
         "patching": Door("Patching", "healing", "Where in the model is the answer, and which place is needed for it?",
-            "overview", "you can ask all of this again about your own text."),
+            "overview", "Type a text of your own and ask all of this again."),
     },
 }
 # pages that the list does not have: a button or another page leads there
 UNLISTED = {
     "circuit": Door("Circuit", "schema", "Which few heads are enough for this prediction?",
-        "patching", "a circuit names the heads, and patching finds the tokens where they matter."),
+        "patching", "Find the tokens where these heads matter."),
     "compare": Door("Compare", "compare", "What differs between two texts, two models, before and after?",
-        "why", "where two runs differ, it shows which parts of the model spoke for each token."),
+        "why", "See which parts of the model spoke for each token."),
     "class": Door("Class", "groups", "What do we all predict, and what does the model do?",
-        "overview", "you can go on exploring alone."),
+        "overview", "Explore the model on your own."),
 }
 # fmt: on
 PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | UNLISTED
@@ -240,7 +240,7 @@ def _draw_next(name: str) -> None:
     with address.as_the_page(), st.container(key="gv_next", horizontal=True, gap="small"):
         label = f"Next: **{PAGES[door.next].name}**"
         link(door.next, state.link(), label=label, icon=":material/arrow_forward:")
-        st.markdown(f"because {door.because}", width="content")
+        st.markdown(door.on_next, width="content")
 
 
 def neighbours(name: str) -> tuple[str, str]:
