@@ -54,6 +54,7 @@ _ANSWERED_BY = {
     "lm.circuit": "gptviz.analysis:circuit",
     "lm.knock_out": "gptviz.analysis:knock_out",
     "lm.patching": "gptviz.analysis:patching",
+    "lm.path_patching": "gptviz.analysis:path_patching",
     "trace.attribution": "gptviz.analysis:attribution",
     "trace.logit_lens": "gptviz.analysis:logit_lens",
     "trace.show": "gptviz.ui.notebook:show",

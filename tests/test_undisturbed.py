@@ -103,6 +103,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "grad": lambda: of_grad(LM.trace(IDS, grad=(5, 9))),
     "generate": lambda: list(LM.generate(IDS, 3, temperature=0.9, seed=1)),
     "patching": lambda: LM.patching(IDS, OTHER, (42, 30), sites=["z"]),
+    "path_patching": lambda: LM.path_patching(IDS, OTHER, (42, 30)),
     "attribution": lambda: LM.trace(IDS).attribution(5),
 }
 

@@ -5,6 +5,7 @@ from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.circuit_search import circuit
 from gptviz.analysis.lens import logit_lens
 from gptviz.analysis.logit_attribution import attribution, attributions, source_tokens
+from gptviz.analysis.path_patching import path_patching
 
 __all__ = [
     "attribution",
@@ -13,5 +14,6 @@ __all__ = [
     "knock_out",
     "logit_lens",
     "patching",
+    "path_patching",
     "source_tokens",
 ]

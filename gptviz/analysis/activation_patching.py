@@ -201,7 +201,7 @@ def of_pair(
 ) -> tuple[pd.DataFrame, Ends]:
     """`patching` of one pair of texts, and the scale that it is measured by."""
     texts = [ids_of(lm, text) for text in clean_and_corrupt]
-    index = _position(lm, texts[0], texts[1], position)
+    index = place_of_both(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
         texts = [ids[: index + 1] for ids in texts]
     keep = [
@@ -214,11 +214,7 @@ def of_pair(
     ]
     traces = [lm.trace(ids, keep=keep) for ids in texts]
     ends = ends_of(lm, traces[0].logits(index), traces[1].logits(index), target)
-    if not ends.is_scale:
-        raise ValueError(
-            f"both texts give {_shown(lm, ends.token)} less {_shown(lm, ends.against)} the same difference "
-            f"({ends.clean:.4f} and {ends.corrupt:.4f}): there is nothing that a patch could bring back"
-        )
+    check_scale(lm, ends)
     if direction == "noising":
         base, source = traces
         before = ends.clean
@@ -335,6 +331,15 @@ def ends_of(
     return Ends(token, other, *differences)
 
 
+def check_scale(lm: LanguageModel, ends: Ends) -> None:
+    """Raise a ValueError if the two texts do not differ by enough to measure patches by."""
+    if not ends.is_scale:
+        raise ValueError(
+            f"both texts give {_shown(lm, ends.token)} less {_shown(lm, ends.against)} the same difference "
+            f"({ends.clean:.4f} and {ends.corrupt:.4f}): there is nothing that a patch could bring back"
+        )
+
+
 def strongest(
     site: str, effects: NDArray[np.floating], differ: Sequence[int], least: float = 0.0
 ) -> list[tuple[int, int]]:
@@ -372,7 +377,8 @@ def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:
     return checked
 
 
-def _position(lm: LanguageModel, clean: list[int], corrupt: list[int], position: int) -> int:
+def place_of_both(lm: LanguageModel, clean: list[int], corrupt: list[int], position: int) -> int:
+    """The position from 0 in two texts of as many tokens. Raises ValueError where they are not."""
     if len(clean) != len(corrupt):
         shorter, longer = sorted((clean, corrupt), key=len)
         if shorter is clean:

@@ -37,6 +37,12 @@ class LanguageModel(Reader):
         """Put each place of one text's pass into the other's, or of lists: see `gptviz.analysis.patching`."""
         return ask("lm.patching", self, clean, corrupt, target, **options)
 
+    def path_patching(
+        self, clean: Any, corrupt: Any, target: Any = None, **options: Any
+    ) -> pd.DataFrame:
+        """Put each head's output into what some others read of it: see `gptviz.analysis.path_patching`."""
+        return ask("lm.path_patching", self, clean, corrupt, target, **options)
+
     def circuit(self, text: str | Sequence[int], target: Any, **options: Any) -> Any:
         """The few heads that keep a prediction: see `gptviz.analysis.circuit`."""
         return ask("lm.circuit", self, text, target, **options)

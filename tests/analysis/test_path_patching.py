@@ -1,0 +1,150 @@
+"""Path patching against the three passes as torch hooks on the book's model."""
+
+import pandas as pd
+import pytest
+import torch
+
+from gptviz.analysis.activation_patching import patching
+from gptviz.analysis.path_patching import path_patching
+from tests.analysis.test_activation_patching import difference, target_of
+from tests.analysis.written_out import IDS as CLEAN, OTHER as CORRUPT, Told
+from tests.conftest import KINDS_OF_MODELS, above, random_lm
+
+
+def hooked(model, ids, z=None, reads=None):
+    """A pass with heads' outputs replaced by `z` {block: (H, T, d)} and reads by {(read, block, head): (T, d)}.
+
+    Gives the logits, every head's output and every block's reads, from hooks on the modules alone.
+    """
+    seen = {}
+    handles = []
+    for b, block in enumerate(model.trf_blocks):
+        att = block.att
+        heads, width = att.num_heads, att.head_dim
+
+        def split(x, heads=heads, width=width):
+            return x[0].view(-1, heads, width).transpose(0, 1)  # (1, T, D) -> (H, T, d)
+
+        def joined(x):
+            return x.transpose(0, 1).reshape(1, x.shape[1], -1)  # (H, T, d) -> (1, T, D)
+
+        def before_out(module, args, b=b, split=split, joined=joined):
+            seen["z", b] = split(args[0]).clone()
+            if z is not None and b in z:
+                return (joined(z[b]),)
+            return None
+
+        handles.append(att.out_proj.register_forward_pre_hook(before_out))
+        for name, layer in (("q", att.W_query), ("k", att.W_key), ("v", att.W_value)):
+
+            def after(module, args, out, name=name, b=b, split=split, joined=joined):
+                value = split(out).clone()
+                seen[name, b] = value.clone()
+                for (read, at, head), new in (reads or {}).items():
+                    if (read, at) == (name, b):
+                        value[head] = new
+                return joined(value)
+
+            handles.append(layer.register_forward_hook(after))
+    with torch.no_grad():
+        logits = model(torch.tensor([ids]))[0]
+    for handle in handles:
+        handle.remove()
+    return logits, seen
+
+
+def by_hooks(lm, own, source, sender, receivers, target, position):
+    """The difference of logits with one path patched."""
+    _, mine = hooked(lm.model, own)
+    _, theirs = hooked(lm.model, source)
+    block, head = sender
+    z = {b: mine["z", b].clone() for b in range(block, lm.config.n_layers)}
+    z[block][head] = theirs["z", block][head]
+    logits, path = hooked(lm.model, own, z)
+    if receivers != "logits":
+        reads = {(read, b, h): path[read, b][h] for read, b, h in receivers if b > block}
+        logits, _ = hooked(lm.model, own, reads=reads)
+    return above(logits[position], *target).item()
+
+
+def receivers_for(lm):
+    """The logits, a head's queries, and the keys and values of two heads of two blocks, where there are so many."""
+    last = lm.config.n_layers - 1
+    head = lm.config.n_heads - 1
+    every = [[("q", last, 0)], [("v", max(1, last - 1), 0), ("k", last, head), ("v", last, head)]]
+    return ["logits", *(every if last else [])]
+
+
+@pytest.mark.parametrize("changes", KINDS_OF_MODELS.values(), ids=KINDS_OF_MODELS)
+@pytest.mark.parametrize(("direction", "position"), [("denoising", -1), ("noising", 3)])
+def test_a_path_is_three_passes_with_hooks(changes, direction, position):
+    lm = random_lm(6, **changes)
+    for receivers in receivers_for(lm):
+        target = target_of(lm, CLEAN, CORRUPT, position)
+        told = Told()
+        table = path_patching(
+            lm, CLEAN, CORRUPT, target, receivers, direction, position, progress=told
+        )
+        assert told.came_to(len(table))
+        last = lm.config.n_layers - (receivers != "logits")
+        assert list(zip(table["block"], table["head"], strict=True)) == [
+            (b, h) for b in range(last) for h in range(lm.config.n_heads)
+        ]
+        own, source = (CORRUPT, CLEAN) if direction == "denoising" else (CLEAN, CORRUPT)
+        clean, corrupt = (difference(lm, ids, (), target, position) for ids in (CLEAN, CORRUPT))
+        for row in table.iloc[::3].itertuples():
+            logit = by_hooks(lm, own, source, (row.block, row.head), receivers, target, position)
+            assert row.logit == pytest.approx(logit, abs=1e-5, rel=1e-6)
+            metric = (logit - corrupt) / (clean - corrupt)
+            assert row.metric == pytest.approx(metric, abs=1e-4)
+            assert row.effect == pytest.approx(metric - (direction == "noising"), abs=1e-4)
+
+
+def test_a_head_of_the_last_block_has_no_path_but_the_direct_one():
+    """Patching it moves the prediction by that path alone, so both numbers are the same."""
+    lm = random_lm(6)
+    target = target_of(lm, CLEAN, CORRUPT)
+    last = f"block == {lm.config.n_layers - 1}"
+    all_paths = patching(lm, CLEAN, CORRUPT, target, ["z"]).query(last)["logit"]
+    direct = path_patching(lm, CLEAN, CORRUPT, target).query(last)["logit"]
+    # the feed-forward of its own block reads it, too, on both ways
+    assert direct.to_numpy() == pytest.approx(all_paths.to_numpy(), abs=1e-5)
+
+
+def test_a_model_with_edits_has_them_in_every_pass():
+    lm = random_lm(6).edited("z.0.1=zero")
+    target = target_of(lm, CLEAN, CORRUPT)
+    table = path_patching(lm, CLEAN, CORRUPT, target, [("q", 1, 0)])
+    off = table.query("block == 0 and head == 1")
+    assert off["change"].item() == 0  # its output is 0 in both texts
+    assert (table["change"] != 0).any()
+
+
+def test_of_many_texts_there_are_means_and_standard_errors():
+    lm = random_lm(6)
+    texts = [CLEAN, CLEAN[::-1]]
+    others = [CORRUPT, CORRUPT[::-1]]
+    target = target_of(lm, CLEAN, CORRUPT)
+    single = [
+        path_patching(lm, *pair, target)["change"] for pair in zip(texts, others, strict=True)
+    ]
+    table = path_patching(lm, texts, others, target)
+    assert table["change"].to_numpy() == pytest.approx(pd.concat(single, axis=1).mean(axis=1))
+    assert (table["n"] == 2).all() and table["change_se"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("receivers", "why"),
+    [
+        ("heads", "it must be one of logits"),
+        ([], "receivers is empty"),
+        ([("z", 1, 1)], "must be one of q, k, v"),
+        ([("q", 60, 1)], "there is no receivers' block 60"),
+        ([("q", 1, 9)], "there is no receivers' head 9"),
+        ([("q", 0, 1)], "which no head stands before"),
+        ([(3, 1)], 'give "logits", or reads'),
+    ],
+)
+def test_a_receiver_that_does_not_exist_is_refused_in_a_sentence(receivers, why):
+    with pytest.raises(ValueError, match=why):
+        path_patching(random_lm(6), CLEAN, CORRUPT, None, receivers)
