@@ -148,11 +148,16 @@ def with_change() -> str:
     return "With your change"
 
 
-def left_without(row: int) -> str:
-    """What is left without the part of this row, in the chosen measure, for a sentence."""
+def left_in(found: pd.DataFrame, row: int) -> str:
+    """What is left without the part of this row of a table, in the chosen measure."""
     if measure == "probability":
-        return words.percent(probabilities[row])
-    return words.fixed(table["logit"].iloc[row], 2)
+        return words.percent(float(found["probability"].iloc[row]))
+    return words.fixed(found["logit"].iloc[row], 2)
+
+
+def left_without(row: int) -> str:
+    """What is left without the part of this row, for a sentence."""
+    return left_in(table, row)
 
 
 rescue = None
@@ -301,7 +306,7 @@ with above:
 
 # ---- the parts that change it most ----
 
-st.subheader("Which parts does it need most?", anchor=False)
+st.subheader("Which parts matter most?", anchor=False)
 rows = order[:LISTED]
 
 
@@ -333,7 +338,7 @@ text += "The parts are sorted by how much muting them changes."
 if scene.other is not None:
     text += " Every part is muted in the changed model, on top of what you changed."
 if old is not None:
-    text += " Outlined bars: the same in the unchanged model."
+    text += " Outlined bars: the same in the unchanged model. Numbers: unchanged → changed."
 st.caption(text)
 sheet.bars(
     scene,
@@ -345,10 +350,9 @@ sheet.bars(
     lambda place: open_part(*divmod(rows[place], n_heads + 2)),
     at=rows.index(opened) if opened in rows else None,
     says=tables.map(hovers),
-    colors=scene.palette.output,
     rests=[(level, f"nothing muted: {whole.now}")],
     lying=True,
-    text=Both([left_without(row) for row in rows]),
+    text=Both([tables.map(partial(left_in, row=row)).arrow() for row in rows]),
     height=ROW * len(rows) + 60,
 )
 if scene.other is not None and old is None:

@@ -121,7 +121,7 @@ def test_a_long_text_is_read_through_a_window(open_page, mini) -> None:
     assert seen(page) == opened
     point_at(page, 181, 96)
     page.keyboard.down("Control")
-    for _ in range(4):
+    for _ in range(5):
         page.mouse.wheel(0, -50)
     page.keyboard.up("Control")
     matrix.and_(page.locator(f":not([data-zoom='{opened[4]:.2f}'])")).wait_for()
@@ -264,7 +264,7 @@ def test_the_output_adds_up_value_by_value_and_a_click_ends_it(open_page, trace)
     first = json.loads(canvas.get_attribute("data-sum"))
     assert first == pytest.approx((row[largest] * values[largest]).tolist(), abs=1e-5)
     sums = [first]
-    for _ in range(4):
+    for _ in range(5):
         adder.click()
         if steps.get_attribute("data-adding") is None:
             break

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gptviz.analysis import knock_out
-from gptviz.digits import percent, significant
+from gptviz.digits import fixed, percent, significant
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.specs import charts, given, keys, number, prose, words
 
@@ -39,7 +39,9 @@ def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_pa
     whole = logits[token] - (logits[query["against"]] if "against" in query else logits.mean())
     nothing_muted = float(whole) if by == "logit" else own
     assert listed["layout"]["shapes"][0]["x0"] == pytest.approx(nothing_muted, abs=1e-4)
-    opened = bars["marker"]["line"]["width"].index(3)  # the head that changes it most
+    colors = bars["marker"]["color"]
+    (opened,) = (i for i, color in enumerate(colors) if colors.count(color) == 1)
+    # the head that changes it most
     assert opened == found["kind"].iloc[order].tolist().index("head")
     assert by == "logit" or bars["text"][opened] == percent(column[order[opened]])
     assert len(ghosts) == ("edits" in query) and not keys(at, "knock_out_st")
@@ -47,6 +49,9 @@ def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_pa
     assert (f"For {opposite} of the 60 parts" in prose(at)) == (by == "logit" and opposite > 0)
     for ghost in ghosts:  # the same parts of the unchanged model
         assert np.allclose(ghost["x"], plain["logit"].iloc[order], atol=2e-5)
+        told = [a or b for a, b in zip(bars["text"], ghost["text"], strict=True)]
+        both = [f"{fixed(one['logit'][order[0]], 2)}" for one in (plain, found)]
+        assert told[0] == " → ".join(dict.fromkeys(both)) and any("→" in text for text in told)
         said = number(chart["data"][0]["hovertext"][4][3].split()[-2])
         assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
 
