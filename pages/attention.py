@@ -444,9 +444,12 @@ with way:
                 panel, column_axis="key", says=pairs[name], says_masked=matrix.MASKED, idle=""
             )
         panels.append(replace(panel, label=heading, title=heading, note=note, color=color))
+    adds = None
+    if seen.start == 0:  # or the sum would have values that are not in sight
+        adds = matrix.adding_up(arrays["weights"], arrays["v"], arrays["z"], at, labels)
     matrix.matrix(
         "steps", panels, arrays | {"scores": ("q", "k")}, labels[seen], at, inside, pick,
-        small=True, first=seen.start,
+        small=True, first=seen.start, adds=adds,
         saved=saved("attention_steps", title, f"block{block}", f"head{head}"),
     )  # fmt: skip
     where(seen)

@@ -1,5 +1,7 @@
 """Knock-out: mute every head, attention and feed-forward layer in turn, and see what it costs the prediction."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -8,8 +10,11 @@ from gptviz.analysis import ablation
 from gptviz.analysis.moved import ROUNDING
 from gptviz.analysis.shares import label_of, spoken
 from gptviz.both import Both
+from gptviz.engine.sampling import AS_IT_IS
+from gptviz.figures import candidates as figures
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet, words
+from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.shell import change_menu, muted, state, target
 from gptviz.ui.shell.navigation import link
 
@@ -30,6 +35,7 @@ WHAT_FOR = {
 }
 MEASURES = {"logit": "logit difference", "probability": "probability"}
 EXAMPLES = ("A copied passage", "A name comes back", "A quotation closes")
+FIRST = 5  # tokens of the guess, before and after
 LISTED = 12  # bars of the list
 ROW = 25  # pixels of one
 KEPT = 0.9  # of the probability: a head is not missed
@@ -43,6 +49,7 @@ scene = sheet.trace(prompt)
 
 lm = scene.lm
 n_heads = scene.lm.config.n_heads
+above = st.container()  # the sentence and the picture; below them what can be set
 explained = target.target_input(scene, "Token to watch")
 PART.within(muted.KINDS)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_knock_out"):
@@ -65,10 +72,13 @@ def program() -> None:
 
 
 if not sheet.is_wanted(MAP, lm, scene.position + 1, parts):
-    if MAP.value == "off":
-        st.info("Stopped. There is no map: its gaps would look like parts that do not matter.")
-    label = f"Mute each of the {parts} parts in turn ({scene.position + 1} tokens, {parts} passes)"
-    sheet.button(label, "knock_out_start", MAP.set, "on", primary=True)
+    with above:
+        if MAP.value == "off":
+            st.info("Stopped. There is no map: its gaps would look like parts that do not matter.")
+        label = (
+            f"Mute each of the {parts} parts in turn ({scene.position + 1} tokens, {parts} passes)"
+        )
+        sheet.button(label, "knock_out_start", MAP.set, "on", primary=True)
     sheet.example_row(*EXAMPLES)
     with sheet.details():
         program()
@@ -77,12 +87,18 @@ if not sheet.is_wanted(MAP, lm, scene.position + 1, parts):
 # ---- what is lost without each part ----
 
 own = Both(scene.run, scene.other).map(lambda run: target.whole(run, *asked))
-table = muted.knocked(scene, explained, "knock_out_stop", lambda: MAP.set("off"), null)
 old = None
-if scene.other is not None and sheet.is_wanted(BESIDE, lm, scene.position + 1, 2 * parts):
-    old = muted.knocked(
-        scene, explained, "knock_out_stop_beside", lambda: BESIDE.set("off"), null, scene.other
-    )
+with above:
+    table = muted.knocked(scene, explained, "knock_out_stop", lambda: MAP.set("off"), null)
+    if scene.other is not None and sheet.is_wanted(BESIDE, lm, scene.position + 1, 2 * parts):
+        old = muted.knocked(
+            scene,
+            explained,
+            "knock_out_stop_beside",
+            lambda: BESIDE.set("off"),
+            null,
+            scene.other,
+        )
 tables = Both(table, old)
 lost = tables.map(
     lambda t: (t["lost"] if measure == "probability" else -t["effect"]).to_numpy(float)
@@ -92,32 +108,21 @@ labels = [label_of(*row) for row in zip(table["kind"], table["block"], table["he
 order = np.argsort(-np.abs(lost.now), kind="stable").tolist()
 is_head = table["kind"] == "head"
 strongest = next(row for row in order if is_head[row])
-
-
-def open_part(block: int, column: int) -> None:
-    """Callback: a part is opened, by its place on the map."""
-    state.BLOCK.set(block)
-    PART.set(muted.KINDS[max(0, column - n_heads + 1)])
-    if column < n_heads:
-        state.HEAD.set(column)
-
-
-block = state.BLOCK.within(lm.config.n_layers)
-head = state.HEAD.within(n_heads)
-if PART.value == "head":
-    column = head
-else:
-    column = n_heads + muted.KINDS.index(PART.value) - 1
-# as long as nobody chose
-if block is None or column is None:
-    opened = strongest
-else:
-    opened = block * (n_heads + 2) + column
+largest = order[0]
+still = table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
 said_names = [
     spoken(*part) for part in zip(table["kind"], table["block"], table["head"], strict=True)
 ]
 probabilities = table["probability"].to_numpy(float)
 _, own_probability = own.now
+
+
+def open_part(block: int, column: int) -> None:
+    """Callback: a part is muted, by its place on the map."""
+    state.BLOCK.set(block)
+    PART.set(muted.KINDS[max(0, column - n_heads + 1)])
+    if column < n_heads:
+        state.HEAD.set(column)
 
 
 def rescuer() -> int | None:
@@ -143,11 +148,16 @@ def with_change() -> str:
     return "With your change"
 
 
-def left_without(row: int) -> str:
-    """What is left without the part of this row, in the chosen measure, for a sentence."""
+def left_in(found: pd.DataFrame, row: int) -> str:
+    """What is left without the part of this row of a table, in the chosen measure."""
     if measure == "probability":
-        return words.percent(probabilities[row])
-    return words.fixed(table["logit"].iloc[row], 2)
+        return words.percent(float(found["probability"].iloc[row]))
+    return words.fixed(found["logit"].iloc[row], 2)
+
+
+def left_without(row: int) -> str:
+    """What is left without the part of this row, for a sentence."""
+    return left_in(table, row)
 
 
 rescue = None
@@ -162,98 +172,197 @@ else:
         watched = f"the lead of {token} over {words.as_code(explained.against_shown)}"
     whole = own.map(lambda measured: words.fixed(measured[0], 2))
     counted_from = f" ({difference})"
-harmless = int((probabilities[is_head] >= KEPT * own_probability).sum())
-still = table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
-largest = order[0]
-after = f"after {words.as_code(scene.label)} (position {scene.position})"
-nothing_muted = f"With nothing muted it is {whole.now} {after}{counted_from}. "
-if whole.arrow() != whole.now:
-    yours = "Your changes" if len(scene.run.edits) > 1 else "Your change"
-    nothing_muted = f"{yours} alone, {after}: **{whole.arrow()}**{counted_from}. "
-if rescue is not None:
-    text = (
-        f"{with_change()}, muting {said_names[rescue]} as well brings {token} back to "
-        f"**{left_without(rescue)}**. {nothing_muted}"
-    )
-elif still.all():
-    text = f"Muting any single part changes nothing: {watched} stays **{whole.now}** {after}{counted_from}. "
-elif left_without(largest) == whole.now:
-    text = f"Muting any single part hardly changes {watched}. {nothing_muted}"
+
+block = state.BLOCK.within(lm.config.n_layers)
+head = state.HEAD.within(n_heads)
+if PART.value == "head":
+    column = head
 else:
-    moves = "falls" if lost.now[largest] > 0 else "rises"
-    text = (
-        f"Mute {said_names[largest]}, and {watched} {moves} to **{left_without(largest)}**. "
-        f"{nothing_muted}"
-    )
-if still[is_head].all() and not still.all():
-    text += "No single head changes it. "
-elif not still.all() and strongest not in (largest, rescue):
-    text += (
-        f"Of the single heads, {said_names[strongest]} changes it most, to "
-        f"**{left_without(strongest)}**. "
-    )
-if not still.all():
+    column = n_heads + muted.KINDS.index(PART.value) - 1
+is_chosen = block is not None and column is not None
+if block is not None and column is not None:
+    opened = block * (n_heads + 2) + column
+elif rescue is not None:  # as long as nobody chose
+    opened = rescue
+elif still[strongest]:
+    opened = largest
+else:
+    opened = strongest
+name = said_names[opened]
+after = f"after {words.as_code(scene.label)} (position {scene.position})"
+
+
+def with_nothing_muted() -> str:
+    """What the page measures before a part is muted, and before a change of the model."""
+    if whole.arrow() == whole.now:
+        return f"With nothing muted it is {whole.now} {after}{counted_from}."
+    yours = "Your change"
+    if len(scene.run.edits) > 1:
+        yours = "Your changes"
+    return f"{yours} alone, {after}: **{whole.arrow()}**{counted_from}."
+
+
+def of_the_opened() -> list[str]:
+    """What muting the opened part does: the picture in a sentence, and what it is compared with."""
+    left = left_without(opened)
+    if opened == rescue:
+        back = f"{with_change()}, muting {name} as well brings {token} back to **{left}**."
+        return [back, with_nothing_muted()]
+    if still.all():
+        same = f"Muting any single part changes nothing: {watched} stays **{whole.now}**."
+        return [same, with_nothing_muted()]
+    if left == whole.now:
+        return [f"Without {name}, {watched} stays at **{left}**.", with_nothing_muted()]
+    moves = "rises"
+    if lost.now[opened] > 0:
+        moves = "falls"
+    if not is_chosen or whole.arrow() != whole.now:
+        return [f"Mute {name}, and {watched} {moves} to **{left}**.", with_nothing_muted()]
+    return [f"Without {name}, {watched} {moves}: **{whole.now} → {left}**{counted_from}."]
+
+
+def of_all_parts() -> list[str]:
+    """Which parts change the prediction most, and how many heads can go."""
+    if still.all():
+        return []
+    said = []
+    if rescue is not None and opened != rescue:
+        said.append(
+            f"{words.capital(said_names[rescue])} is the one to mute: {token} is back, "
+            f"at **{left_without(rescue)}**."
+        )
+    if still[is_head].all():
+        said.append("No single head changes it.")
+    elif strongest not in (opened, rescue):
+        said.append(
+            f"Of the single heads, {said_names[strongest]} changes it most, to "
+            f"**{left_without(strongest)}**."
+        )
+    harmless = int((probabilities[is_head] >= KEPT * own_probability).sum())
     heads = words.counted(int(is_head.sum()), "head")
-    text += (
+    said.append(
         f"{harmless} of the {heads} can go, one at a time: {token} keeps at least nine tenths of its "
         "probability."
     )
-words.prose(text, "logit", "block", "head")
+    return said
+
+
+def guess() -> None:
+    """The next tokens' bars: they slide from the model with nothing muted to the one without the opened part."""
+    part = ablation.parts_of(lm)[opened]
+    without = scene.run.edited(part.edit(null))
+    watch = (explained.token, *([] if explained.against is None else [explained.against]))
+    came = None
+    if scene.position + 1 < len(scene.tokens):
+        came = scene.tokens[scene.position + 1].id
+    found = [
+        target.candidates_at(run, scene.position, AS_IT_IS, FIRST, watch)
+        for run in (scene.run, without)
+    ]
+    # each has a row for the first tokens of both
+    both = tuple(dict.fromkeys(int(i) for one in found for i in one.table["id"]))
+    before, now = (
+        target.candidates_at(run, scene.position, AS_IT_IS, FIRST, both)
+        for run in (scene.run, without)
+    )
+    shown = partial(words.show_id, lm)
+    rows, rest = figures.before_and_after(before, now, name, shown, FIRST, watch, came)
+    what_happened = f"{hash((without, scene.position)):x}"
+    place = name.replace(" ", "-").replace("·", "-")
+    candidate_bars(
+        rows,
+        rest,
+        figures.BEFORE_AFTER,
+        None,
+        action="",
+        key="knock_out_guess",
+        outlined=what_happened,
+        saved=scene.saved("knock_out_guess", f"The next token without {name}", place),
+    )
+
+
 place_of_head = table.iloc[strongest]
 example = (
     f"Head {place_of_head['block']}·{place_of_head['head']} is head {place_of_head['head']} of "
 )
 example += f"block {place_of_head['block']}."
-left, right = st.columns([5, 4], gap="medium")
-with left:
-    st.caption(
-        "Each row is a block: its heads by number, its attention (att), its feed-forward layer (ff). "
-        f"{example} Click a cell to inspect it."
-    )
-    alt = f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}"
-    muted.muted_map(scene, lost, divmod(opened, n_heads + 2), "knock_out_map", alt, open_part)
-with right:
-    rows = order[:LISTED]
-
-    def hovers(found: pd.DataFrame) -> list[str]:
-        says = "without {}: probability {}, logit difference {}".format
-        few = found.iloc[rows]
-        written = (
-            few["probability"].map(words.probability_text),
-            few["logit"].map(lambda logit: words.fixed(logit, 3)),
+one = None
+if not pd.isna(table["head"].iloc[opened]):
+    one = int(table["head"].iloc[opened])
+with above:
+    words.prose(" ".join([*of_the_opened(), *of_all_parts()]), "logit", "block", "head")
+    left, right = st.columns([5, 4], gap="medium")
+    with left:
+        guess()
+    with right:
+        alt = f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}"
+        muted.muted_map(scene, lost, divmod(opened, n_heads + 2), "knock_out_map", alt, open_part)
+        st.caption(
+            "**Click a cell to mute that part.** Each row is a block: its heads by number, its attention "
+            f"(att), its feed-forward layer (ff). {example}"
         )
-        return list(map(says, [labels[row] for row in rows], *written))
+        menu = change_menu.Part(table["kind"].iloc[opened], int(table["block"].iloc[opened]), one)
+        change_menu.menu(scene, menu, key="knock_out")
 
-    bars_of = "Bar: how much muting the part takes away (orange) or adds (blue)"
-    st.caption(f"{bars_of}. Number: the {MEASURES[measure]} that is left.")
-    sheet.bars(
-        scene,
-        "knock_out_list",
-        lost.map(lambda values: values[rows]),
-        [labels[row] for row in rows],
-        "",
-        f"The parts whose muting changes the {MEASURES[measure]} of {explained.shown} most",
-        lambda place: open_part(*divmod(rows[place], n_heads + 2)),
-        at=rows.index(opened) if opened in rows else None,
-        says=tables.map(hovers),
-        lying=True,
-        signed=True,
-        text=Both([left_without(row) for row in rows]),
-        height=ROW * len(rows) + 60,
+# ---- the parts that change it most ----
+
+st.subheader("Which parts matter most?", anchor=False)
+rows = order[:LISTED]
+
+
+def hovers(found: pd.DataFrame) -> list[str]:
+    says = "without {}: probability {}, logit difference {}".format
+    few = found.iloc[rows]
+    written = (
+        few["probability"].map(words.probability_text),
+        few["logit"].map(lambda logit: words.fixed(logit, 3)),
     )
-if scene.other is not None:  # here, so that the map stays in the first screen
-    text = "Every part is muted in the changed model, on top of what you changed."
-    if old is not None:
-        text += " Outlined bars: the same in the unchanged model."
-    st.caption(text)
-    if old is None:
-        sheet.button("Compare with the unchanged model", "knock_out_beside", BESIDE.set, "on")
+    return list(map(says, [labels[row] for row in rows], *written))
+
+
+def left_of(found: pd.DataFrame) -> np.ndarray:
+    """What is left without each listed part, (rows,), in the chosen measure."""
+    column = "probability"
+    if measure == "logit":
+        column = "logit"
+    return found[column].to_numpy(float)[rows]
+
+
+own_logit, _ = own.now
+level = own_probability if measure == "probability" else own_logit
+kept_words = "what is left of the probability"
+if measure == "logit":
+    kept_words = "the logit difference that is left"
+text = f"Bar: {kept_words} without the part. Dashed line: with nothing muted. "
+text += "The parts are sorted by how much muting them changes."
+if scene.other is not None:
+    text += " Every part is muted in the changed model, on top of what you changed."
+if old is not None:
+    text += " Outlined bars: the same in the unchanged model. Numbers: unchanged → changed."
+st.caption(text)
+sheet.bars(
+    scene,
+    "knock_out_list",
+    tables.map(left_of),
+    [labels[row] for row in rows],
+    "",
+    f"What is left of the {MEASURES[measure]} of {explained.shown} without the parts that change it most",
+    lambda place: open_part(*divmod(rows[place], n_heads + 2)),
+    at=rows.index(opened) if opened in rows else None,
+    says=tables.map(hovers),
+    rests=[(level, f"nothing muted: {whole.now}")],
+    lying=True,
+    text=Both([tables.map(partial(left_in, row=row)).arrow() for row in rows]),
+    height=ROW * len(rows) + 60,
+)
+if scene.other is not None and old is None:
+    sheet.button("Compare with the unchanged model", "knock_out_beside", BESIDE.set, "on")
 
 # ---- the opened part ----
 
 sheet.end_unless_near("opened")
 row = table.iloc[opened]
-name = said_names[opened]
+st.subheader(f"What changes without {name}?", anchor=False)
 with_it = words.probability_text(own_probability)
 without_it = words.probability_text(probabilities[opened])
 if row["effect"] == 0 or still.iloc[opened]:
@@ -270,8 +379,11 @@ else:
         f"{difference} {moves} by {words.significant(abs(row['effect']))}. By the size of the change "
         f"this part is number {order.index(opened) + 1} of {parts}."
     )
-one = None if pd.isna(row["head"]) else int(row["head"])
-change_menu.menu(scene, change_menu.Part(row["kind"], int(row["block"]), one), key="knock_out")
+if scene.other is None and probabilities[opened] <= LOST * own_probability:
+    st.markdown(
+        f"**Try two.** Press *Switch off* to keep {name} off, and mute a second part on the map. Sometimes "
+        "that brings the word back."
+    )
 with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
     where = f"block {row['block']}"
     links = {

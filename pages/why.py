@@ -37,6 +37,7 @@ labels = scene.labels
 here = words.as_code(scene.label)
 layers = lm.config.n_layers
 n_heads = lm.config.n_heads
+above = st.container()  # the sentence and the picture; below them what can be set
 explained = target.target_input(scene)
 asked = explained.token, explained.against, at
 # in a program
@@ -128,16 +129,17 @@ said.append(
     f"This vote is the logit of {words.as_code(word)} after {here} (position {at}) minus "
     f"{words.compared_with(against)}: **{logit.arrow()}**."
 )
-sheet.say(
-    scene,
-    " ".join(filter(None, said)),
-    terms=["logit", "block", "head", "feed-forward"],
-    about=values.map(lambda v: v[[*in_blocks, -1]]),
-    what=f"the logit of {words.towards(word, against)} after {here}",
-    sites=[("final", None)],
-    position=at,
-)
-left, right = st.columns([5, 4], gap="medium")
+with above:
+    sheet.say(
+        scene,
+        " ".join(filter(None, said)),
+        terms=["logit", "block", "head", "feed-forward"],
+        about=values.map(lambda v: v[[*in_blocks, -1]]),
+        what=f"the logit of {words.towards(word, against)} after {here}",
+        sites=[("final", None)],
+        position=at,
+    )
+left, right = above.columns([5, 4], gap="medium")
 with left:
     falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
 

@@ -36,13 +36,14 @@ def bars(
     """A bar for each of n places, (n,), over `names`; the one `at` has the accent's colour, or its outline.
 
     `unit` is what they measure; `says` are hovers, made of name, unit and number where there are none.
-    `rests` are levels with their words, drawn across. `axis` is the axis of the places, where `names` are
-    not its labels (see `marks.token_ticks`). `lying` bars go to the right, the first on top, with `text` at
-    their ends; those of shares of 1 then have an axis from 0 to 1 (`unit` "probability" or "share"), as all
-    of attention have ("weight"). `signed` bars are orange above 0 and blue below. A waterfall has its bars
-    begin at `base` (n,), each where the one before it ended; the unchanged ones begin there as well. `called`
-    are the names of now and was. `part` is what a part of each gives: its name, (n,) and colour; it lies
-    within them, thinner. `errors` (n,) are whiskers to both sides of a bar's end, none where NaN.
+    `rests` are levels with their words, drawn across, or upright through `lying` bars. `axis` is the axis of
+    the places, where `names` are not its labels (see `marks.token_ticks`). `lying` bars go to the right, the
+    first on top, with `text` at their ends; those of shares of 1 then have an axis from 0 to 1 (`unit`
+    "probability" or "share"), as all of attention have ("weight"). `signed` bars are orange above 0 and blue
+    below. A waterfall has its bars begin at `base` (n,), each where the one before it ended; the unchanged
+    ones begin there as well. `called` are the names of now and was. `part` is what a part of each gives: its
+    name, (n,) and colour; it lies within them, thinner. `errors` (n,) are whiskers to both sides of a bar's
+    end, none where NaN.
     """
     theme = palette(mode)
     n = len(names)
@@ -107,18 +108,27 @@ def bars(
             drawn | marks.says(map(marks.safe, sentences(part_name, part_values))) | direction
         )
     ticks = {"tickvals": places, "ticktext": [*map(marks.safe, names)]}
+    level_line = marks.upright if lying else marks.across
+    if lying:
+        above = {"yref": "paper", "yanchor": "bottom", "xanchor": "center"}
+        level_words = [
+            marks.note(marks.safe(words), level, 1, theme.quiet, 14, **above)
+            for level, words in rests
+        ]
+    else:
+        level_words = marks.level_notes(rests, [0, *new], mode, "right")
     layout: dict[str, Any] = {
         f"{x}axis": dict(axis) if axis is not None else ticks | {"showgrid": False},
         f"{y}axis": {"title": {"text": unit}}
         | (
             marks.SHARES if unit == "weight" or (lying and unit in ("probability", "share")) else {}
         ),
-        "shapes": [marks.across(level, marks.line(theme.quiet, 1.5, "dash")) for level, _ in rests],
-        "annotations": marks.level_notes(rests, [0, *new], mode, "right"),
+        "shapes": [level_line(level, marks.line(theme.quiet, 1.5, "dash")) for level, _ in rests],
+        "annotations": level_words,
         "bargap": 0.15,
     }
     if lying and text is not None and "range" not in layout["xaxis"]:
-        layout["xaxis"] |= _with_text(values, max(map(len, text.now)), base)
+        layout["xaxis"] |= _with_text(values, max(map(len, text.now)), base, rests)
     if at is not None and n > THIN and not lying:
         layout["shapes"].append(marks.upright(at, marks.line(theme.accent, 1, "dot")))
     if signed:
@@ -136,10 +146,13 @@ def bars(
     return figure(traces, layout | (marks.GHOSTED if len(traces) > 1 else {}), mode, height)
 
 
-def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> dict[str, list[float]]:
-    """An axis that ends with its bars, and leaves room for texts of `longest` characters at their ends."""
+def _with_text(
+    values: Both[Floats], longest: int, base: Floats | None, rests: Sequence[tuple[float, str]]
+) -> dict[str, list[float]]:
+    """An axis that ends with its bars and levels, and leaves room for texts of `longest` characters at their ends."""
     start = np.zeros(1) if base is None else base
-    ends = np.concatenate([[0.0], start, *(start + v for v in values.all)])
+    levels = [level for level, _ in rests]
+    ends = np.concatenate([[0.0], levels, start, *(start + v for v in values.all)])
     low = float(ends.min())
     high = 1.0
     if ends.any():

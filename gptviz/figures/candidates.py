@@ -3,15 +3,15 @@ bar on which a random number falls.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from gptviz.analysis.next_token import KEPT, Candidates, rest_of
-from gptviz.digits import fixed
-from gptviz.engine.sampling import Sampling
+from gptviz.digits import fixed, percent
+from gptviz.engine.sampling import AS_IT_IS, Sampling
 from gptviz.figures.marks import CHANGED, UNCHANGED
 from gptviz.figures.next_token import probability_text
 
@@ -174,6 +174,66 @@ def _steps(row: Row, candidates: Candidates, sampling: Sampling, model: str) -> 
     if sampling.changes_nothing:
         return f"{start}. {softmax}"
     return f"{start}. {softmax}{model_words}"
+
+
+# ---- before and after a part is muted ----
+
+BEFORE_AFTER = {"token": "token", "p": "before → after"}  # the heads of these rows
+LEAST = 0.00001  # of a share that is written with its digits beside a bar
+
+
+def before_and_after(
+    before: Candidates,
+    after: Candidates,
+    without: str,
+    name: Callable[[int], str],
+    first: int,
+    also: Sequence[int] = (),
+    came: int | None = None,
+) -> tuple[list[Row], Row | None]:
+    """Rows as those of `candidate_rows`, of the model without one part; `ghost` is what they had with it.
+
+    They keep their places, whatever is muted: the `first` tokens of `before` stand first, in its order, and then
+    those of `also`; below them those of `after` that are new among its first. Both have a row for all of them in
+    their tables. `without` is what is muted, in words: "head 0·1".
+    """
+    rows, rest = candidate_rows(after, AS_IT_IS, name, came=came, unchanged=before)
+    by_rank = sorted(rows, key=lambda row: row["was_rank"])
+    kept = [*(row["id"] for row in by_rank[:first]), *also]
+    places = {token: place for place, token in enumerate(dict.fromkeys(kept))}
+    rows.sort(key=lambda row: (places.get(row["id"], len(places)), row["rank"]))
+    for row in rows:
+        was = f"{probability_text(row['ghost'])}, rank {row['was_rank']:,}"
+        now = f"{probability_text(row['probability'])}, rank {row['rank']:,}"
+        row["sentence"] = f"has {was}. Without {without} it has {now}."
+    if rest is not None:
+        was = probability_text(rest["ghost"])
+        now = probability_text(rest["probability"])
+        others = f"The other {after.rest:,} tokens of the vocabulary share"
+        have = "they share"
+        if after.rest == 1:
+            others = "The one other token of the vocabulary has"
+            have = "it has"
+        rest["sentence"] = f"{others} {was}. Without {without} {have} {now}."
+    for row in (*rows, *([] if rest is None else [rest])):
+        row["p_text"] = _from_to(row["ghost"], row["probability"])
+    return rows, rest
+
+
+def _from_to(before: float, after: float) -> str:
+    """Two shares beside a bar: "95 % → 18 %", or "95 %" where they read the same."""
+    was = _short_percent(before)
+    now = _short_percent(after)
+    if was == now:
+        return now
+    return f"{was} → {now}"
+
+
+def _short_percent(share: float) -> str:
+    """A share in percent, as short as it can be said: "<0.001 %", "95 %", ">99.9 %"."""
+    if 0 < share < LEAST:
+        return "<0.001 %"
+    return percent(share).replace("more than ", ">")
 
 
 # ---- how one of them is drawn ----

@@ -1,5 +1,6 @@
 """The Attention page in a real browser: point at a head, a cell, a token; read the numbers."""
 
+import json
 from typing import Any
 
 import pytest
@@ -120,7 +121,7 @@ def test_a_long_text_is_read_through_a_window(open_page, mini) -> None:
     assert seen(page) == opened
     point_at(page, 181, 96)
     page.keyboard.down("Control")
-    for _ in range(4):
+    for _ in range(5):
         page.mouse.wheel(0, -50)
     page.keyboard.up("Control")
     matrix.and_(page.locator(f":not([data-zoom='{opened[4]:.2f}'])")).wait_for()
@@ -246,3 +247,32 @@ def test_arcs_beside_the_matrix_keep_what_is_pointed_at_and_clicked(open_page, t
     other = arcs.bounding_box()
     assert one["y"] + one["height"] <= other["y"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_output_adds_up_value_by_value_and_a_click_ends_it(open_page, trace) -> None:
+    page = open_page("attention", text=TEXT, block=1, head=2, token=8)
+    adder = page.locator(by("adder"))
+    adder.wait_for()
+    steps = page.locator(by("matrix-steps"))
+    row = trace["attn", 1][2, 8, :9]
+    values = trace["v", 1][2, :9]
+    largest = int(row.argmax())
+    canvas = steps.locator(by("adding-sum"))
+    assert canvas.count() == 0  # who wants no motion sees none, but a sum at each press
+    adder.click()
+    assert steps.get_attribute("data-adding") == "0"
+    first = json.loads(canvas.get_attribute("data-sum"))
+    assert first == pytest.approx((row[largest] * values[largest]).tolist(), abs=1e-5)
+    sums = [first]
+    for _ in range(5):
+        adder.click()
+        if steps.get_attribute("data-adding") is None:
+            break
+        sums.append(json.loads(canvas.get_attribute("data-sum")))
+    assert canvas.count() == 0 and len(sums) > 1
+    assert sums[-1] == pytest.approx(trace["z", 1][2, 8].tolist(), abs=1e-4)
+    page.emulate_media(reduced_motion="no-preference")
+    adder.click()
+    assert steps.get_attribute("data-adding") is not None and "stop" in adder.inner_text()
+    page.mouse.click(5, 400)
+    assert canvas.count() == 0 and "add up" in adder.inner_text()

@@ -9,8 +9,15 @@ import pytest
 import torch
 
 from gptviz.analysis.next_token import candidates
+from gptviz.digits import percent
 from gptviz.engine.sampling import Sampling
-from gptviz.figures.candidates import candidate_rows, column_heads, draw_rows, place_text
+from gptviz.figures.candidates import (
+    before_and_after,
+    candidate_rows,
+    column_heads,
+    draw_rows,
+    place_text,
+)
 from gptviz.figures.next_token import probability_text
 from tests.specs import number
 
@@ -93,6 +100,34 @@ def test_rows_and_rest_and_tokens():
     assert [row["whole"] for row in rows] == [i % 2 == 0 for i in found.table["id"]]
     assert [row["first"] for row in rows] == [True] + [False] * 11
     assert column_heads(Sampling(0.5))["scaled"] == "÷ 0.5"
+
+
+def test_before_and_after_keep_their_places_and_say_what_happened():
+    muted = torch.randn(500, generator=torch.Generator().manual_seed(6)) * 3
+    watched = int(LOGITS.argmin())
+    new = muted.argsort(descending=True)[:3].tolist()
+    old = LOGITS.argsort(descending=True)[:3].tolist()
+    both = [*old, *new, watched]
+    before, after = (candidates(logits, 3, also=both) for logits in (LOGITS, muted))
+    rows, rest = before_and_after(before, after, "head 0·1", str, 3, [watched], came=new[1])
+    assert [row["id"] for row in rows] == [*old, watched, *new]
+    was, now = (logits.double().softmax(0) for logits in (LOGITS, muted))
+    for row in rows:
+        before_it, after_it = (p[row["id"]].item() for p in (was, now))
+        assert (row["ghost"], row["probability"]) == pytest.approx((before_it, after_it))
+        short = [percent(p) if p >= 1e-5 else "<0.001 %" for p in (before_it, after_it)]
+        assert row["p_text"] == (" → ".join(short) if short[0] != short[1] else short[0])
+        assert row["sentence"].startswith(
+            f"has {probability_text(before_it)}, rank {row['was_rank']}. "
+        )
+        assert f"Without head 0·1 it has {probability_text(after_it)}, rank" in row["sentence"]
+    assert [row["came"] for row in rows] == [row["id"] == new[1] for row in rows]
+    assert rest["ghost"] == pytest.approx(1 - was[both].sum().item())
+    assert rest["p_text"] == f"{percent(rest['ghost'])} → {percent(rest['probability'])}"
+    assert "Unchanged" not in rest["sentence"]
+    certain = candidates(LOGITS * 99, 3, also=both)
+    rows, _ = before_and_after(certain, certain, "head 0·1", str, 3)
+    assert [rows[0]["p_text"], rows[-1]["p_text"]] == [">99.9 %", "0 %"]
 
 
 def test_one_other_token_is_no_crowd():

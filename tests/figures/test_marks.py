@@ -172,6 +172,10 @@ def test_bars_are_their_numbers_and_outlines_the_unchanged_ones(lying):
     values = Both(NOW[0], WAS[0])
     fig = bars(values, LABELS, "light", "probability", at=2, lying=lying, rests=[(1.0, "even")])
     main, ghost = fig.data
+    (level,) = fig.layout.shapes
+    (note,) = fig.layout.annotations
+    assert (level.x0 if lying else level.y0) == 1 and note.text == "even"
+    assert (note.x, note.yanchor) == ((1, "bottom") if lying else (1, note.yanchor))
     assert np.array_equal(main.x if lying else main.y, NOW[0])
     assert np.array_equal(ghost.x if lying else ghost.y, WAS[0]) and ghost.name == "unchanged"
     assert main.hovertext[2].startswith("&lt;b&gt;: probability")

@@ -5,8 +5,8 @@ const { readFileSync } = require('node:fs');
 
 const { kernel, cells, palettes } = JSON.parse(readFileSync(process.env.GPTVIZ_KERNEL, 'utf-8'));
 const gv = new Function('gvPalettes', `${kernel}; return gv;`)(palettes);
-const { windowAround, zoomed, panned, revealing, shows, partOf, decode, products, pooled, coloured, colorsOf, saying, plain, HIDDEN, FEWEST } =
-  new Function('gv', `${cells}; return { windowAround, zoomed, panned, revealing, shows, partOf, decode, products, pooled,
+const { windowAround, zoomed, panned, revealing, shows, partOf, decode, products, sumsOf, pooled, coloured, colorsOf, saying, plain, HIDDEN, FEWEST } =
+  new Function('gv', `${cells}; return { windowAround, zoomed, panned, revealing, shows, partOf, decode, products, sumsOf, pooled,
     coloured, colorsOf, saying, plain, HIDDEN, FEWEST };`)(gv);
 
 const within = ({ query, key, n }, count) => {
@@ -52,6 +52,13 @@ test('numbers arrive as they were sent, and products are sums of products', () =
   const base64 = Buffer.from(new Float32Array([1, 2, 3, 4, 5, 6]).buffer).toString('base64');
   assert.deepEqual([...decode({ base64, triangle: true, columns: 3 })], [1, 0, 0, 2, 3, 0, 4, 5, 6]);
   assert.deepEqual([...products([1, 2, 3, 4], [5, 6, 7, 8, 9, 10], 2)], [17, 23, 29, 39, 53, 67]);
+});
+
+test('an output adds up from nothing, beat by beat, its values by their weights', () => {
+  const weights = [1, 0, 0, 0.5, 0.5, 0, 0.25, 0.5, 0.25], values = [4, 8, 16, -4, 0, 2];
+  const sums = sumsOf(weights, values, 2, 2, [[1], [0, 2]]);
+  assert.deepEqual(sums.map((sum) => [...sum]), [[0, 0], [8, -2], [9, 0.5]]);
+  assert.deepEqual(sumsOf(weights, values, 2, 0, [[0]]).map((sum) => [...sum]), [[0, 0], [4, 8]]);
 });
 
 test('however small it is drawn, the strongest weight is there, and only what is masked all over is masked', () => {

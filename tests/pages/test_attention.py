@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from gptviz.analysis.attention import cell
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, significant, weight
 from gptviz.engine import sites
+from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from tests.specs import charts, floats, given, opened, prose, put
 
@@ -196,6 +197,41 @@ def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) ->
         assert words in prose(at) and ("now goes elsewhere" in prose(at)) == moved
         assert ("shown" in [group.key for group in at.get("button_group")]) == moved
         assert ("the steps before do not lead there" in prose(at)) == moved
+
+
+@pytest.mark.parametrize(
+    ("query", "edits", "adds"),
+    [
+        ({"block": 4, "head": 3, "token": 9}, "", True),
+        ({"block": 0, "head": 0, "token": 0}, "", True),
+        ({"block": 4, "head": 3, "token": 9}, "attn.4.3=uniform", True),
+        ({"block": 4, "head": 3, "token": 9}, "z.4.3=zero", False),
+        ({"block": 4, "head": 3, "token": 9}, "z.4.3@9=x2", False),
+        ({"block": 4, "head": 3, "token": 8}, "z.4.3@9=x2", True),
+    ],
+)
+def test_the_output_adds_up_in_beats_unless_a_change_put_another_there(
+    run_page, mini, query, edits, adds
+) -> None:
+    sent = given(run_page("attention", text=TEXT, **query, edits=edits, shown="changed"), STEPS)
+    t = mini.trace(TEXT, edits=[edits] if edits else [])
+    block, head, at = query.values()
+    row = t["attn", block][head, at, : at + 1]
+    assert (sent["adds"] is not None) == adds
+    if not adds:
+        return
+    beats = sent["adds"]["beats"]
+    keys = [key for beat in beats for key in beat["keys"]]
+    assert len(keys) == len(set(keys)) and set(keys) <= set(range(at + 1))
+    told = sum(row[beat["keys"]].sum().item() for beat in beats)
+    assert told == pytest.approx(row.sum().item(), abs=1e-6)
+    together = row[keys] @ t["v", block][head, keys]
+    np.testing.assert_allclose(together, t["z", block][head, at], atol=1e-4)
+    first = beats[0]
+    assert first["keys"] == [int(row.argmax())] and len(beats) <= 5
+    label = show_token(t.tokens[first["keys"][0]].raw)
+    place = f" (position {first['keys'][0]})"
+    assert first["says"] == [f"{weight(row.max().item())} × the value of ", label, place]
 
 
 @pytest.mark.parametrize(("place", "replaced"), [("", True), ("@2", True), ("@1", False)])

@@ -30,7 +30,7 @@ def numbers(sentence: str) -> list[str]:
     """The numbers of a sentence; a token in code type, and what a site is called, are names."""
     prose = re.sub(r"`[^`]*`", "", sentence)
     prose = re.sub(
-        r"(?i)\b(blocks?|heads?|position|dimension|unit|norm)\s*\d+|·\s*norm\d", "", prose
+        r"(?i)\b(blocks?|heads?|position|dimension|unit|norm)\s*\d+(·\d+)?|·\s*norm\d", "", prose
     )
     return re.findall(r"\d[\d,.]*", prose)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gptviz.analysis import knock_out
-from gptviz.digits import percent, significant
+from gptviz.digits import fixed, percent, significant
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.specs import charts, keys, number, prose, words
+from tests.specs import charts, given, keys, number, prose, words
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 MILL = 2958
@@ -34,17 +34,84 @@ def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_pa
     assert np.allclose(np.ravel(chart["data"][0]["z"]), lost, atol=2e-5)
     order = np.argsort(-np.abs(lost), kind="stable")[:12]
     bars, *ghosts = listed["data"]
-    assert np.allclose(np.abs(bars["x"]), np.abs(lost[order]), atol=2e-5)
-    opened = bars["marker"]["line"]["width"].index(3)  # the head that changes it most
+    left = "logit" if by == "logit" else "probability"
+    assert np.allclose(bars["x"], found[left].iloc[order], atol=2e-5)  # as long as what is left
+    whole = logits[token] - (logits[query["against"]] if "against" in query else logits.mean())
+    nothing_muted = float(whole) if by == "logit" else own
+    assert listed["layout"]["shapes"][0]["x0"] == pytest.approx(nothing_muted, abs=1e-4)
+    colors = bars["marker"]["color"]
+    (opened,) = (i for i, color in enumerate(colors) if colors.count(color) == 1)
+    # the head that changes it most
     assert opened == found["kind"].iloc[order].tolist().index("head")
     assert by == "logit" or bars["text"][opened] == percent(column[order[opened]])
     assert len(ghosts) == ("edits" in query) and not keys(at, "knock_out_st")
     opposite = int((np.sign(column - own) != np.sign(found["effect"])).sum())
     assert (f"For {opposite} of the 60 parts" in prose(at)) == (by == "logit" and opposite > 0)
     for ghost in ghosts:  # the same parts of the unchanged model
-        assert np.allclose(ghost["x"], -plain["effect"].iloc[order], atol=2e-5)
+        assert np.allclose(ghost["x"], plain["logit"].iloc[order], atol=2e-5)
+        told = [a or b for a, b in zip(bars["text"], ghost["text"], strict=True)]
+        both = [f"{fixed(one['logit'][order[0]], 2)}" for one in (plain, found)]
+        assert told[0] == " → ".join(dict.fromkeys(both)) and any("→" in text for text in told)
         said = number(chart["data"][0]["hovertext"][4][3].split()[-2])
         assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"block": 4, "head": 3},
+        {"block": 5, "part": "attention", "null": "mean", "token": 4, "target": 99, "against": 300},
+        {"block": 2, "part": "feed-forward", "edits": "z.4.3=zero"},
+    ],
+)
+def test_the_guess_goes_from_nothing_muted_to_the_part_muted(run_page, mini, query):
+    at = run_page("knock_out", text=TEXT, **query)
+    position = query.get("token", len(mini.encode(TEXT)) - 1)
+    own = [query["edits"]] if "edits" in query else []
+    block = query.get("block", 0)
+    sites = {"head": "z", "attention": "attn_out", "feed-forward": "mlp_out"}
+    site = sites[query.get("part", "head")]
+    if not query:  # as long as nobody chose, the head that changes the prediction most
+        table = knock_out(mini, TEXT)
+        strongest = table[table["kind"] == "head"]["lost"].abs().idxmax()
+        block = int(table["block"][strongest])
+        query = {"head": int(table["head"][strongest])}
+    of_head = f".{query['head']}" if site == "z" else ""
+    mute = f"{site}.{block}{of_head}={query.get('null', 'zero')}"
+    was, now = (
+        mini.trace(TEXT, keep=[], edits=edits).logits(position).double().softmax(0)
+        for edits in (own, [*own, mute])
+    )
+    sent = given(at, "knock_out_guess")
+    ids = [row["id"] for row in sent["rows"]]
+    first = was.argsort(descending=True)[:5].tolist()
+    assert ids[:5] == first  # they keep their places, whatever is muted
+    watched = query.get("target", first[0])
+    assert {*now.argsort(descending=True)[:5].tolist(), watched} <= set(ids)
+    assert len(ids) == len(set(ids)) <= 12
+    shown = {"ghost": was, "probability": now}
+    for name, chances in shown.items():
+        assert [row[name] for row in sent["rows"]] == pytest.approx(chances[ids].tolist(), abs=2e-6)
+        rest = 1 - float(chances[ids].sum())
+        assert sent["rest"][name] == pytest.approx(rest, abs=1e-5)
+    top = sent["rows"][0]
+    assert top["p_text"].split(" → ")[0] == percent(float(was.max()))
+    said = words(at)
+    if watched == first[0] and "block" in query and not own:  # what was clicked, as it happened
+        assert f"falls: **{top['p_text']}**" in said
+
+
+def test_the_bars_slide_again_only_when_something_else_is_muted(run_page):
+    one, again, other = (
+        given(run_page("knock_out", text=TEXT, **query), "knock_out_guess")["outlined"]
+        for query in (
+            {"block": 4, "head": 3},
+            {"block": 4, "head": 3, "measure": "logit"},
+            {"block": 4, "head": 2},
+        )
+    )
+    assert one == again != other
 
 
 def test_what_is_nearly_certain_is_not_written_as_certain(run_page):

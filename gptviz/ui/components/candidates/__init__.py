@@ -60,17 +60,21 @@ def candidate_bars(
     action: str,
     saved: Saved | None = None,
     live: dict[str, Any] | None = None,
+    key: str = "candidates",
+    outlined: str | None = None,
 ) -> None:
     """Draw the rows; `on_append(id)` runs before the rerun that a click on a row's button causes;
     without one there are no buttons.
 
     `rows` and `rest` are those of `figures.candidates.candidate_rows`, `heads` its column titles,
-    `action` the words on the buttons, and `live` is what `held_sliders` gives.
+    `action` the words on the buttons, and `live` is what `held_sliders` gives. `outlined` is for rows of
+    `figures.candidates.before_and_after`, in their order: it names what happened, and whenever it is
+    another, the bars slide from their outlines.
     """
     data = {"rows": list(rows), "rest": rest, "heads": heads, "action": action if on_append else ""}
-    data["live"] = live
+    data |= {"live": live, "outlined": outlined}
     ids = among({int(row["id"]) for row in rows if row["whole"]})
-    if _component("candidates", data, {"append": (ids, on_append)}, saved):
+    if _component(key, data, {"append": (ids, on_append)}, saved):
         import streamlit as st
 
         st.rerun()  # the prompt belongs to the whole page, not to the fragment that this may be in

@@ -15,8 +15,12 @@ const swatch = (kind) => gv.h('i', { class: `swatch ${kind}`, 'aria-hidden': tru
 
 function head(data) {
   const { heads } = data, marks = heads.before ? { before: swatch('ghost'), p: swatch('fill') } : {};
+  const cell = {
+    bar: () => [gv.h('span', null, '0'), gv.h('span', null, '1')],
+    p: () => (data.outlined ? [swatch('ghost'), 'before → ', swatch('fill'), 'after'] : [marks.p, heads.p]),
+  };
   return gv.h('div', { class: 'line head' }, columns(data).map((name) => gv.h('span', { class: name + (NUMBERS.includes(name) ? ' num' : '') },
-    name === 'bar' ? [gv.h('span', null, '0'), gv.h('span', null, '1')] : [marks[name], heads[name]])));
+    cell[name]?.() ?? [marks[name], heads[name]])));
 }
 
 function bar(row) {
@@ -131,10 +135,18 @@ const standing = (root) => new Map(bars(root).map((node) => [
 
 // Where each bar starts from, or null: bars slide only between drawings that are about the same text.
 function startsOf({ data, root, state }) {
+  if (data.outlined) return outlinesOf({ data, root, state });
   const about = data.live?.about ?? null;
   if (state.about === undefined) return about !== null && last?.about === about ? last.values : null;
   if (state.about !== about) return null;
   return state.moving.some(({ playState }) => playState === 'running') ? standing(root) : state.values;
+}
+
+// Bars with `outlined` start from their outlines whenever it is another: it names what happened to them.
+function outlinesOf({ data, root, state }) {
+  const before = state.values ? state.outlined : last?.outlined;
+  if (before !== data.outlined) return new Map(all(data).map(({ key, ghost }) => [key, ghost]));
+  return state.moving?.some(({ playState }) => playState === 'running') ? standing(root) : null;
 }
 
 function slide(view) {
@@ -146,7 +158,7 @@ function slide(view) {
     const from = starts.get(row.key) ?? (began ? row.ghost : undefined), to = row.probability;
     if (from === undefined || Math.abs(from - to) < 1e-4) return [];
     const of = (part, share) => bars(root)[i].querySelector(part)?.animate([width(share(from)), width(share(to))],
-      { duration: seen.held || !data.live ? STEP : SLIDE, easing: seen.held ? 'linear' : 'ease-in-out' });
+      { duration: seen.held || !(data.live || data.outlined) ? STEP : SLIDE, easing: seen.held ? 'linear' : 'ease-in-out' });
     return [of('.fill', (p) => p), of('.above', (p) => 1 - p)].filter(Boolean);
   }) : [];
   if (state.moving.length && !state.hurry) {
@@ -156,8 +168,8 @@ function slide(view) {
     };
     document.addEventListener('pointerdown', state.hurry, { capture: true, once: true });
   }
-  Object.assign(state, { about: data.live?.about ?? null, values, compared });
-  last = { about: state.about, values, compared };
+  Object.assign(state, { about: data.live?.about ?? null, values, compared, outlined: data.outlined });
+  last = { about: state.about, values, compared, outlined: data.outlined };
 }
 
 export default gv.component((view) => {
@@ -165,12 +177,12 @@ export default gv.component((view) => {
   view.starts = startsOf(view);
   const seen = view.seen = followed(data, state);
   const lines = seen.rows.flatMap((row, i) => [
-    i && row.rank > seen.rows[i - 1].rank + 1 ? gv.h('div', { key: `gap-${i}`, class: 'gap' }) : null, line(view, row, i)]);
+    i && !data.outlined && row.rank > seen.rows[i - 1].rank + 1 ? gv.h('div', { key: `gap-${i}`, class: 'gap' }) : null, line(view, row, i)]);
   if (seen.rest) lines.push(gv.h('div', { key: 'gap', class: 'gap' }), line(view, seen.rest, seen.rows.length));
-  const kinds = ['candidates', seen.heads.before ? 'compared' : '', seen.heads.filter ? 'filtered' : ''];
+  const kinds = ['candidates', seen.heads.before ? 'compared' : '', data.outlined ? 'outlined' : '', seen.heads.filter ? 'filtered' : ''];
   return gv.h('div', {
-    class: kinds.join(' '), style: { '--columns': columns(seen).map((name) => `var(--${name}-column)`).join(' ') },
-    data: { testid: 'candidates', held: seen.held ? '' : undefined },
+    class: kinds.filter(Boolean).join(' '), style: { '--columns': columns(seen).map((name) => `var(--${name}-column)`).join(' ') },
+    data: { testid: 'candidates', held: seen.held ? '' : undefined, outlined: data.outlined ?? undefined },
   },
   head(seen),
   gv.h('div', { class: 'rows', role: 'list', 'aria-label': 'The candidates; arrow keys walk', data: { walk: '.row' } }, lines),

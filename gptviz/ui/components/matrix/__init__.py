@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from gptviz.both import Both
+from gptviz.digits import weight
 from gptviz.figures.marks import CHANGED, DIFFERENCE
 from gptviz.ui.components.kernel import Component, among, packed, parts
 from gptviz.ui.components.saved import Saved
@@ -21,6 +22,10 @@ from gptviz.ui.components.saved import Saved
 _component = Component("matrix")
 
 Axis = Literal["query", "key", "dim"]
+
+ALONE = 4  # values of a sum that are added one by one
+FELT = 0.01  # attention weight of one of these
+ADDS_UP = 0.02  # of the largest number: more than a model in bfloat16 rounds away
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,40 @@ def pattern(
     return moved, replace(panel, scale="signed", low=-reach, high=reach)
 
 
+def adding_up(
+    weights: np.ndarray, values: np.ndarray, output: np.ndarray, query: int, tokens: Sequence[str]
+) -> dict[str, Any] | None:
+    """The beats in which a query's output adds up: its largest weights one by one, then all others.
+
+    `weights` are (T, T), `values` and `output` (T, d) of a head, from position 0 on. They are the arrays of the
+    panels "weights", "v" and "z". None where they do not add up: a change put another output there.
+    """
+    row = weights[query, : query + 1]
+    reach = float(np.abs(output[query]).max())
+    if not row.any() or not np.allclose(
+        row @ values[: query + 1], output[query], atol=ADDS_UP * reach
+    ):
+        return None
+    order = np.argsort(-np.abs(row), kind="stable")
+    alone = [int(key) for key in order[:ALONE] if abs(row[key]) >= FELT]
+    beats: list[dict[str, Any]] = []
+    for key in alone:
+        of_key = f"{weight(float(row[key]))} × the value of "
+        says = [of_key, tokens[key], f" (position {key})"]
+        beats.append({"keys": [key], "says": says})
+    others = sorted(set(range(query + 1)) - set(alone))
+    if row[others].any():
+        together = weight(float(row[others].sum()))
+        said = f"The other {len(others)} values, with weights that add up to {together}"
+        if len(others) == 1:
+            said = f"The one other value, with a weight of {together}"
+        beats.append({"keys": others, "says": [said]})
+    for beat in beats[1:]:
+        first, *rest = beat["says"]
+        beat["says"] = [f"+ {first[:1].lower()}{first[1:]}", *rest]
+    return {"weights": "weights", "values": "v", "output": "z", "beats": beats}
+
+
 def matrix(
     name: str,
     panels: Sequence[Panel],
@@ -104,6 +143,7 @@ def matrix(
     first: int = 0,
     positions: Sequence[int] | None = None,
     saved: Saved | None = None,
+    adds: dict[str, Any] | None = None,
 ) -> None:
     """Draw the panels; `on_pick(query, key)` runs before the rerun that a click causes.
 
@@ -112,7 +152,8 @@ def matrix(
     `first` on; ("q", "k") instead of a matrix stands for every row of "q" times every row of "k", which the
     browser works out. `tokens` are these tokens as the screen shows them. `largest` is the side in pixels
     where a rem has 16 of them; where it has more, the height of the window is the limit. `positions` are the
-    tokens' own where they do not follow each other: only what is said of them.
+    tokens' own where they do not follow each other: only what is said of them. With `adds`, what `adding_up`
+    gives, a button shows how the output's row adds up; it plays once when a reader comes to it.
     """
     full = {panel.array for panel in panels if not panel.masked}
     triangles = {panel.array for panel in panels} - full
@@ -135,6 +176,7 @@ def matrix(
     data = {"name": name, "panels": drawn, "arrays": sent, "tokens": list(tokens), "first": first}
     data |= {"positions": None if positions is None else list(positions)}
     data |= {"query": query, "key": key_position, "small": small, "largest": largest}
+    data["adds"] = adds
     events = {"pick": parts(on_pick, "query", "key", query=position, key=position)}
     _component(f"matrix_{name}", data, events, saved)
 

@@ -74,6 +74,18 @@ function decodeAll(arrays) {
   return out;
 }
 
+// The rows that a query's output adds up: nothing at first, then with the values of each beat's keys, by their weights.
+function sumsOf(weights, values, width, query, beats) {
+  const sums = [new Float64Array(width)], row = query * (values.length / width);
+  for (const keys of beats) {
+    const next = sums.at(-1).slice();
+    for (const key of keys)
+      for (let d = 0; d < width; d++) next[d] += weights[row + key] * values[key * width + d];
+    sums.push(next);
+  }
+  return sums;
+}
+
 const isMasked = (panel, row, column) => panel.masked && column > row;
 const valueOf = (arrays, panel, row, column) => arrays[panel.array][row * panel.columns + column] / panel.divisor;
 

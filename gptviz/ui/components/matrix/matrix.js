@@ -3,8 +3,8 @@
 //
 // A panel has axes ("query", "key" or "dim") for its rows and its columns; the pointer sets one index for
 // each axis, and `at` is where it stands now. All panels look through the same window onto the tokens, which
-// zooms and moves where they are too many to be read at once. data: see __init__.py; cells.js, drawing.js and
-// picture.js stand before this file.
+// zooms and moves where they are too many to be read at once. data: see __init__.py; adding.js, cells.js,
+// drawing.js and picture.js stand before this file.
 
 const STEP = 1.6;                // of the zoom, a press of a button or a key
 const DRAGGED = 4;               // pixels from which a click is a drag
@@ -232,7 +232,8 @@ function panelOf(view, panel, index) {
   const { data } = view, color = { color: gv.palette(data.mode)[panel.color] };
   const map = (event) => onMap(view, event);
   return gv.h('div', { key: panel.name, class: 'panel', data: { testid: `panel-${panel.name}` } },
-    panel.title ? [gv.h('div', { class: 'title', style: color }, panel.title), gv.h('div', { class: 'note' }, panel.note)] : null,
+    panel.title ? [gv.h('div', { class: 'title', style: color }, panel.title, data.adds?.output === panel.name
+      ? gv.h('span', { key: 'adder', class: 'adder', data: { unsaved: '' } }) : null), gv.h('div', { class: 'note' }, panel.note)] : null,
     gv.h('div', { class: 'plot', tabindex: 0, role: 'application', ...handlers(view, index),
       'aria-label': `${panel.label}. Arrow keys move, Enter selects, plus and minus zoom, 0 shows the whole.` },
     gv.h('canvas', { class: 'cells', data: { testid: `cells-${panel.name}` } }),
@@ -256,6 +257,7 @@ function tools(view) {
 }
 
 export default gv.component((view) => {
+  if (view.state.data !== view.data) stopAdding(view, true);
   prepare(view);
   const { data, state } = view, longest = data.tokens.reduce((a, b) => (b.length > a.length ? b : a), '');
   const fill = (text) => text.replace(/\{(query|key)\}/g, `${longest} (position 1000)`).replace(/\{\w+\}/g, '0.00000');
@@ -263,6 +265,7 @@ export default gv.component((view) => {
   const saved = { ...data.saved, lines: [...data.saved.lines, plain(pieces)].filter(Boolean) };
   return gv.h('div', { class: `matrix ${data.small ? 'small' : 'large'}`, data: { testid: `matrix-${data.name}` } },
     gv.h('div', { class: 'panels' }, data.panels.map((panel, i) => panelOf(view, panel, i))),
+    data.adds ? gv.h('div', { key: 'adding', class: 'adding', 'aria-hidden': true, data: { unsaved: '' } }) : null,
     tools(view),
     gv.h('div', { class: 'foot' },
       gv.reserving(data.panels.flatMap((panel) => [[fill(panel.says)], [fill(panel.says_masked)]]),
@@ -277,8 +280,16 @@ export default gv.component((view) => {
   state.observer = new ResizeObserver(() => {
     if (matrix.clientWidth === width) return;
     width = matrix.clientWidth;
+    stopAdding(view);
     fit(view);
   });
   state.observer.observe(matrix);
-  state.end = () => state.observer.disconnect();
+  watchAdder(view);
+  state.end = () => {
+    state.observer.disconnect();
+    state.coming?.disconnect();
+    cancelAnimationFrame(state.frame);
+    clearTimeout(state.tick);
+    if (state.hurry) document.removeEventListener('pointerdown', state.hurry, { capture: true });
+  };
 });
