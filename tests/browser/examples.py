@@ -389,12 +389,13 @@ def tokenizer_rows(on: On) -> None:
 
 
 def windows(on: On) -> None:
-    """Four windows over nine tokens, the last one dropped; and many long ones, as bars."""
+    """Four windows over nine tokens, the last one dropped; many long ones, as bars; and one that slides."""
     words = [*WORDS, "·burn"]
     short = [(i, i) for i in range(4)]
     draw_windows(words, 0, short, 4, 1, on("window"), dropped=3)
     long = [(i, 32 * i) for i in range(2, 9)]
     draw_windows(["·a"] * 300, 64, long, 64, 4, on("window"), key="windows_long")
+    draw_windows(words, 0, short, 4, 0, on("window"), key="windows_slide")
 
 
 def worksheet(on: On) -> None:

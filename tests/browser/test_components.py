@@ -385,6 +385,31 @@ def test_a_windows_targets_stand_under_its_inputs_and_one_further_on(open_exampl
     assert all(abs(columns[position] - x) < 1 for _, position, x in targets)
 
 
+def test_a_window_slides_once_by_itself_over_the_first_few_and_comes_back(open_example):
+    page = open_example("windows")
+    page.emulate_media(reduced_motion="no-preference")  # pages that were open before want none
+    page.reload()
+    by_itself = dict(selected=0, slid=1)
+    shown = part(page, "windows", by("windows", **by_itself, opened=2))
+    shown.wait_for()
+    assert shown.locator(by("window-target", window=2)).count() == 4
+    part(page, "windows", by("windows", **by_itself, opened=0)).wait_for()  # it has come back
+    frame, first, last = (
+        part(page, "windows", f"{by('windows', selected=0)} {name}").first.bounding_box()
+        for name in (".frame", by("window-input", position=0), by("window-input", position=3))
+    )
+    assert abs(frame["width"] - (last["x"] + last["width"] - first["x"])) < 1.5
+    # a click ends it
+    page.reload()
+    part(page, "windows", by("windows", **by_itself, opened=1)).wait_for()
+    part(page, "windows", f"{by('windows', selected=0)} .cell.text").first.click()
+    part(page, "windows", by("windows", **by_itself, opened=0)).wait_for()
+    # of a window that somebody chose, and where no motion is wanted, it stays where it is
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    part(page, "windows", by("windows", **by_itself, opened=0)).wait_for()
+
+
 def spread_at(page, **what):
     """The picture of the norm when this is true of it."""
     shown = part(page, "spread", by("spread", **what))
