@@ -105,10 +105,11 @@ def neighbours_share() -> str:
     if shared < 0:
         between_two = words.counted(-shared, "token")
         are = words.is_or_are(-shared)
-        return f"The windows move on by more than their length, so {between_two} between two windows {are} never an input."
-    return (
-        "The windows move on by their own length, as is usual in training: no token is an input twice."
-    )
+        return (
+            f"The windows move on by more than their length, so {between_two} between two windows "
+            f"{are} never an input."
+        )
+    return "The windows move on by their own length, as is usual in training: no token is an input twice."
 
 
 def batches_filled() -> str:

@@ -86,6 +86,7 @@ function slide(view) {
   const { data, state } = view, few = data.rows.slice(0, FEW).map((row) => row.window);
   if (gv.still() || few.length < 2 || data.selected !== few[0]) return;
   let at = 0;
+  state.slid = 1;
   const next = () => {
     at += 1;
     if (at === few.length) return stop(state.view);
@@ -122,8 +123,7 @@ export default gv.component((view) => {
   if (chosen && state.selected !== data.selected) gv.reveal(root.querySelector('.windows'), chosen);
   state.selected = data.selected;
   framed(root, view);
-  if (state.slid) return;
-  state.slid = 1;
+  if (state.end) return;
   state.end = () => clearTimeout(state.tick);
   slide(view);      // by itself, once
 });
