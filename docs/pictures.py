@@ -186,7 +186,7 @@ def plain(studio: Studio, name: str) -> None:
 def training(studio: Studio, name: str) -> None:
     """The first of the page's offers, trained to its end."""
     page = studio.opened(studio.view(name))
-    page.get_by_role("button", name="An induction head is born").first.click()
+    page.get_by_role("button", name="Train it yourself").click()
     page.get_by_text(re.compile(r"Done: step")).wait_for()
     settled(page)
     studio.take(name, page, lambda: between(page, "gv_title", VIEWS[name]["ends"]))

@@ -69,7 +69,7 @@ def everything() -> None:
         "Each rectangle is one tensor: its area shows how many parameters it has. Its sides are its "
         "dimensions, all at the same scale. `tok_emb`, with one vector for each of "
         f"{config.vocab_size:,} tokens, is {figures.percent(share[tensors.TOKEN])} of the model; the "
-        f"{blocks_are} {figures.percent(in_blocks)}. The matrices of the feed-forward layer (orange) "
+        f"{blocks_are} {figures.percent(in_blocks)}. The matrices of the feed-forward layer (gold) "
         "have twice the parameters of attention's: 8 × emb_dim² against 4 × emb_dim². The line below "
         "each block contains its biases and LayerNorms; together, all biases and LayerNorms are "
         f"{figures.percent(vectors / count)} of the model.",

@@ -96,7 +96,8 @@ def both_tables() -> None:
     shown = [names[i] for i in often]
     tables = {"Counted": counts.probabilities, f"Learnt, {trained}": networks[step].probabilities}
     panels = [
-        maps.Map(t, Both(p[square]), "weight", "probability", (0, 0.5)) for t, p in tables.items()
+        maps.Map(t, Both(p[square]), "probability", "probability", (0, 0.5))
+        for t, p in tables.items()
     ]
     fig = maps.maps(
         panels, shown, shown, None, frame.mode, joint=True, place="is followed by `%{x}`"

@@ -53,11 +53,11 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     longest = max(1, min(1024, len(ids) - 1))
     box = partial(st.number_input, step=1, width=130)
     told = "How many tokens a window contains: the book's `max_length`."
-    length = LENGTH.number(box, "Window length", 1, longest, help=told)
+    length = LENGTH.number(box, "Tokens per window", 1, longest, help=told)
     told = "How many tokens further the next window begins: the book's `stride`."
-    stride = STRIDE.number(box, "Stride", 1, 1024, help=told)
+    stride = STRIDE.number(box, "Move on by", 1, 1024, help=told)
     told = "How many windows the model learns from at once: the book's `batch_size`."
-    batch_size = BATCH.number(box, "Batch size", 1, 64, help=told)
+    batch_size = BATCH.number(box, "Windows per batch", 1, 64, help=told)
     told = "Drop the last windows if they do not fill a batch: the book's `drop_last`."
     drop = DROP.widget(st.toggle, "Full batches only", help=told)
 windows = lesson.Windows(ids, length, stride, batch_size, drop)
@@ -105,10 +105,11 @@ def neighbours_share() -> str:
     if shared < 0:
         between_two = words.counted(-shared, "token")
         are = words.is_or_are(-shared)
-        return f"The stride is longer than the window, so {between_two} between two windows {are} never an input."
-    return (
-        "The stride equals the window length, as is usual in training: no token is an input twice."
-    )
+        return (
+            f"The windows move on by more than their length, so {between_two} between two windows "
+            f"{are} never an input."
+        )
+    return "The windows move on by their own length, as is usual in training: no token is an input twice."
 
 
 def batches_filled() -> str:

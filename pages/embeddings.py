@@ -180,7 +180,7 @@ def neighbors() -> None:
         f"The tokens nearest to {scene.label}: " + ", ".join(names),
         which=(measure,),
         lying=True,
-        colors=scene.palette.accent,
+        colors=scene.palette.quiet,
         text=Both([words.fixed(value, 3 if measure == "cosine" else 2) for value in values]),
         says=Both(says),
         height=90 + 30 * len(names),

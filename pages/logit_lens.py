@@ -288,7 +288,7 @@ def beside(key: str, side: int, where: str) -> None:
         follow,
         which=(f"row{row}",),
         says=sides.map(hovers),
-        colors=colors.output if side else colors.quiet,
+        colors=colors.probability if side else colors.quiet,
         lying=True,
         text=Both([words.probability_text(float(p)) for p in sides.now.probabilities[side]]),
         height=44 + 21 * len(ids),

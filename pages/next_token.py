@@ -253,9 +253,9 @@ def show_vocabulary(found: Both[numbers.Candidates]) -> None:
     scene.chart(
         fig, key="next_curve", alt="The probability of every token of the vocabulary by its rank"
     )
-    said = "Grey: the model by itself. Purple: with your settings."
+    said = "Grey: the model by itself. Teal: with your settings."
     if old is not None:
-        said = "Purple: the changed model. Dashed: the model before your change, sorted by its own ranks."
+        said = "Teal: the changed model. Dashed: the model before your change, sorted by its own ranks."
     tilts = "Temperature tilts the line; top-k and top-p cut it off."
     st.markdown(
         f"All tokens, from the most to the least probable; both axes count in powers of ten. {said} {tilts}"

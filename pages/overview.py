@@ -163,7 +163,7 @@ text = (
     f"a list of {config.emb_dim} numbers. Follow its ribbon from left to right: the larger the "
     f"numbers, the thicker the ribbon. {blocks}, attention (purple) fetches information from the "
     f"tokens so far with {words.counted(config.n_heads, 'head')}; then the feed-forward layer "
-    "(orange) works on each token alone. Both add their result to the ribbon: that running sum is "
+    "(gold) works on each token alone. Both add their result to the ribbon: that running sum is "
     "the residual stream. The purple lines show the largest contributions from other tokens to the "
     "selected one. Click anything to zoom in (or use Ctrl and the wheel, or two fingers). Press Esc "
     "to zoom out."

@@ -50,7 +50,7 @@ PARTS = {
     "q": ("queries", "query"),
     "k": ("keys", "key"),
     "v": ("values", "value"),
-    "attn": ("pattern", "accent"),
+    "attn": ("pattern", "output"),
 }
 LEAST = 0.02  # of an effect that a sentence speaks of: a share, or logits
 NEXT = 3  # heads that are named after the strongest

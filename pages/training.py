@@ -14,7 +14,7 @@ from gptviz.training.live.seen import Seen, look
 from gptviz.training.live.work import train_one
 from gptviz.training.loop import TrainingRun
 from gptviz.ui import sheet, words
-from gptviz.ui.parts.training import choice, snapshot, story
+from gptviz.ui.parts.training import choice, recording, snapshot, story
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
 from gptviz.ui.training.trainings import Training
@@ -51,7 +51,7 @@ def chosen(mine: tuple[Training, ...]) -> tuple[Training, Training | None]:
         with st.popover(
             "New run", icon=":material/add:", width="content", key=choice.NEW, on_change="rerun"
         ):
-            choice.presets(primary=False)
+            choice.presets()
             choice.form()
         number = choice.RUN.choose("Run", names, st.selectbox, **shown)
         others = {other: name for other, name in names.items() if other != number}
@@ -198,21 +198,22 @@ def slider(seen: Seen, step: int) -> None:
 
 
 def nothing_yet() -> None:
-    """Draw what can be trained, and what it is about."""
+    """Draw a training that was recorded, what can be trained, and what it is about."""
     if choice.RUN.value is not None:
         st.info(
             "The run in this address is not here: it belongs to another browser, or it is gone with "
             "its visitor or its server. Train it again."
         )
+    recording.film(frame)
+    choice.presets(first="Train it yourself")
+    choice.said()
+    st.subheader("What does it learn from?", anchor=False)
     text = (
-        "Press a button, and watch a small GPT learn. It is the book's own `GPTModel`. The first "
-        "button trains it on random characters in which a passage repeats. The first time, nobody can "
-        "predict these characters. The second time you can: look back and copy. An **induction head** "
-        "learns exactly that."
+        "From random characters in which a passage repeats. The first time, nobody can predict them. "
+        "The second time you can: look back and copy. An **induction head** learns exactly that. "
+        "The model is the book's own `GPTModel`, and a small one: it learns while you watch."
     )
     words.prose(text, "induction head")
-    choice.presets(primary=True)
-    choice.said()
     probe = live.task_for(USUAL).probes[1]
     st.markdown(
         f"Here is one of its test texts: {probe.period} random characters, again and again."
@@ -292,6 +293,8 @@ def details(training: Training | None, seen: Seen | None) -> None:
         sheet.numbers_of("training_heads", seen.heads, caption, "every head")
         lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats per token"], axis=1)
         sheet.numbers_of("training_levels", lines, "In nats per token.", "the dashed lines")
+    if training is None:
+        recording.numbers()
     sheet.numbers_of(
         "training_tensors", lambda: tensor_table(config.gpt_config(size)), what="the model"
     )

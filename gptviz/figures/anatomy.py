@@ -1,6 +1,6 @@
 """A whole model drawn to scale, one block of it enlarged, and the shares of its parts.
 
-Query blue, key red, value green and output purple as everywhere; the feed-forward is orange, the tables
+Query blue, key red, value green and output purple as everywhere; the feed-forward is gold, the tables
 of the vocabulary and of the positions are grey, biases and LayerNorms are thin lines. A tensor whose numbers
 are another's (a tied output head) is hatched: it adds nothing.
 """
@@ -61,7 +61,7 @@ def describe(tensor: Tensor, total: int) -> str:
 def part_color(part: str, colors: Palette) -> str:
     loud = {
         ATTENTION: colors.output,
-        FEED_FORWARD: colors.positive,
+        FEED_FORWARD: colors.feed_forward,
         NORM: colors.ink,
         FINAL: colors.ink,
     }

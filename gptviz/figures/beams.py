@@ -40,8 +40,8 @@ def beam_tree(
                 ink = colors.accent
             elif alive:
                 kind = line(colors.quiet, 1.5)
-                tint = colors.output
-                ink = colors.ink
+                tint = colors.probability
+                ink = colors.quiet
             else:
                 kind = line(colors.grid, 1.2)
                 tint = colors.quiet

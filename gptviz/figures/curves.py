@@ -53,10 +53,7 @@ def curves(
     for number, (name, values) in enumerate(lines.items(), start=1):
         last = number == len(lines)
         # dashed lines are the unchanged model's, on every page: where there are some, this one is not
-        if changed:
-            color = colors.ink
-        else:
-            color = colors.quiet
+        color = colors.quiet
         if last:
             color = colors.accent
         dash = None if last or changed else "dash"

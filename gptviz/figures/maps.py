@@ -18,8 +18,8 @@ from gptviz.figures.marks import Axes, Drawn, Floats, token_categories
 from gptviz.figures.theme import Figure, Mode, figure, palette, rgb
 
 # signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what is
-# above 0, from the least to the largest. share: from 0 up. weight: attention, from 0 to 1 or more
-Scale = Literal["signed", "log", "size", "share", "weight"]
+# above 0, from the least to the largest. share: from 0 up. weight: attention, from 0 to 1 or more; probability: as that
+Scale = Literal["signed", "log", "size", "share", "weight", "probability"]
 
 NAMED_ROWS = 50  # rows of a map that can each be labelled
 TALLEST = 640  # pixels of a map whose rows cannot
@@ -270,16 +270,18 @@ def _axis(
         values = [low, (low + high) / 2, high]
         texts = [significant(10.0**power, 2) for power in values]
     else:
-        is_weight = panel.scale == "weight"
-        if is_weight and panel.ends is None:
+        of_one = panel.scale in ("weight", "probability")
+        if of_one and panel.ends is None:
             top = max(1.0, high)
         else:
             top = high or 1.0
         values = [0.0, top]
         texts = ["0", significant(top, 2)]
         under = ""
-        if is_weight:
+        if panel.scale == "weight":
             colors = palette(mode).attention
+        elif panel.scale == "probability":
+            colors = palette(mode).probabilities
         else:
             colors = marks.upper_half(mode)
     texts[0] = under + texts[0]

@@ -14,6 +14,8 @@ from gptviz.figures import marks
 from gptviz.figures.marks import Floats
 from gptviz.figures.theme import LABEL, Figure, Mode, figure, mixed, palette
 
+LOUD = 0.5  # how much of the colour of a loss a surprise has at most
+
 
 def probability_text(p: float) -> str:
     """A probability with the digits that mean something, however small, and never 0 or 1 by rounding.
@@ -42,11 +44,10 @@ def loss_text(nats: float) -> tuple[str, str]:
 
 
 def surprise_color(surprise: float, most: float, mode: Mode) -> str:
-    """Paper for what was certain, orange for a surprise of `most` or more, in the same unit."""
+    """Paper for what was certain, pink for a surprise of `most` or more, in the same unit."""
     colors = palette(mode)
-    # not the deepest one: the token's own letters must stay readable on it
-    _, orange = colors.signed[3]
-    return mixed(colors.paper, orange, surprise / most)
+    # not all of it: the token's own letters must stay readable on it
+    return mixed(colors.paper, mixed(colors.paper, colors.loss, LOUD), surprise / most)
 
 
 def vocabulary_curve(
@@ -106,7 +107,7 @@ def vocabulary_curve(
         "with these settings it has",
     )
     chosen = _line(
-        remaining["rank"], remaining["probability"], marks.line(colors.output, 4), hovers
+        remaining["rank"], remaining["probability"], marks.line(colors.probability, 4), hovers
     )
     lines = [behind, chosen | {"name": marks.CHANGED}]
     log = {"type": "log", "dtick": 1}

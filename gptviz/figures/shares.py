@@ -169,7 +169,7 @@ def falling(falls: Waterfall, mode: Mode) -> dict[str, Any]:
     tints = [colors.positive if x >= 0 else colors.negative for x in falls.values.now[:-1]]
     return {
         "says": falls.says,
-        "colors": [*tints, colors.output],
+        "colors": [*tints, colors.ink],
         "lying": True,
         "signed": True,
         "text": Both(falls.written),

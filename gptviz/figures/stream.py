@@ -1,7 +1,7 @@
 """The residual stream of one token as a ladder.
 
 Shapes: S writes (two a block, attention and then feed-forward). Attention's writes are purple, the
-feed-forward's orange, as on Anatomy; the stream that they join is grey.
+feed-forward's gold, as on Anatomy; the stream that they join is grey.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ LINE = 20  # pixels of a line above a picture
 def part_colors(mode: Mode) -> tuple[str, str]:
     """The colours of attention's and of the feed-forward's writes."""
     colors = palette(mode)
-    return colors.output, colors.positive
+    return colors.output, colors.feed_forward
 
 
 def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: Mode) -> Figure:

@@ -1,8 +1,9 @@
 """One palette for everything that is drawn, in the browser's light and dark.
 
-Colour means the same everywhere: query blue, key red, value green, output purple; attention runs
-from paper to purple; signed values run blue - paper - orange, centred on zero; what the causal mask
-hides is flat grey. Every figure of the package is made by `figure`.
+Colour means the same everywhere (CONTRIBUTING.md has the table): ink is what a person has chosen or can press;
+attention runs from paper to purple, and what a head writes is purple; the feed-forward layer is gold; a probability
+is teal, a loss is pink; signed values run blue - paper - orange, centred on zero; query blue, key red, value green;
+what the causal mask hides is flat grey. Every figure of the package is made by `figure`.
 """
 
 import base64
@@ -25,11 +26,14 @@ class Palette:
     ink: str
     quiet: str  # secondary text, axis lines
     grid: str
-    accent: str
+    accent: str  # what is chosen, and what can be pressed
     query: str
     key: str
     value: str
-    output: str
+    output: str  # attention: what a head writes
+    feed_forward: str
+    probability: str
+    loss: str
     positive: str
     negative: str
     masked: str
@@ -37,6 +41,7 @@ class Palette:
     ghost: str
     attention: Scale
     signed: Scale
+    probabilities: Scale
     positions: tuple[str, ...]  # a chip's colour by its position, in turn
     # a head's colour where lines of several are in one picture; 4.5 to 1 on paper
     heads: tuple[str, ...]
@@ -49,11 +54,14 @@ PALETTES: dict[Mode, Palette] = {
         ink="#23202b",
         quiet="#6d6878",
         grid="#e4e0d8",
-        accent="#5b35a5",
+        accent="#23202b",
         query="#2563c9",
         key="#c23b36",
         value="#1c7746",
         output="#6a3fb5",
+        feed_forward="#7f6100",
+        probability="#0f7684",
+        loss="#b0307a",
         positive="#d9690f",
         negative="#1f5fbf",
         masked="#d8d5ce",
@@ -72,6 +80,13 @@ PALETTES: dict[Mode, Palette] = {
             (0.75, "#f4b072"),
             (1.0, "#c2570a"),
         ],
+        probabilities=[
+            (0.0, "#fbfaf7"),
+            (0.15, "#d5ecec"),
+            (0.4, "#93ccd0"),
+            (0.7, "#2c8b96"),
+            (1.0, "#06434b"),
+        ],
         positions=(
             *("#e6dcf4", "#d3e5f7", "#d5eddc", "#fae7c8", "#f9d9d6"),
             *("#dfe3f6", "#d0ecea", "#ecebc8", "#f6dcec", "#e4e0d8"),
@@ -87,11 +102,14 @@ PALETTES: dict[Mode, Palette] = {
         ink="#ece9f1",
         quiet="#a39eb0",
         grid="#34323d",
-        accent="#b79cff",
+        accent="#ece9f1",
         query="#7fb0ff",
         key="#ff8e87",
         value="#6fd39b",
         output="#bfa3ff",
+        feed_forward="#e8cf2a",
+        probability="#4fd1c5",
+        loss="#ff8fc4",
         positive="#ffb066",
         negative="#7fb0ff",
         masked="#3a3843",
@@ -109,6 +127,13 @@ PALETTES: dict[Mode, Palette] = {
             (0.5, "#16151b"),
             (0.75, "#8a5018"),
             (1.0, "#ffb366"),
+        ],
+        probabilities=[
+            (0.0, "#16151b"),
+            (0.15, "#15403e"),
+            (0.4, "#217870"),
+            (0.7, "#46c2b7"),
+            (1.0, "#e6fcf9"),
         ],
         positions=(
             *("#43346b", "#26466b", "#28503a", "#5e4a22", "#63332f"),

@@ -216,7 +216,11 @@ def flow_graph(
 
     top = stream(2 * layers, position, colors.ink, 14)
     nodes = {top.key: top}
-    ways = {"attention": colors.output, "feed-forward": colors.positive, "shortcut": colors.quiet}
+    ways = {
+        "attention": colors.output,
+        "feed-forward": colors.feed_forward,
+        "shortcut": colors.quiet,
+    }
     drawn = []
     for row in edges.itertuples():
         above = 2 * row.block + (2 if row.into == "feed-forward" else 1)
@@ -332,7 +336,7 @@ def _node(
         return Node(key, position, 2 * block + 1, f"{block}.{head}", colors.output, says)
     says = f"the feed-forward of block {block} at {token}"
     key = ("feed-forward", block, position)
-    return Node(key, position, 2 * block + 2, f"{block}", colors.positive, says, "square", 26)
+    return Node(key, position, 2 * block + 2, f"{block}", colors.feed_forward, says, "square", 26)
 
 
 def _path_says(source: str, target: str, way: str, exact: bool, value: float) -> str:

@@ -28,6 +28,7 @@ from gptviz.training.corpus import (
 )
 from gptviz.training.datasets import Batches, MixedBatches, TokenWindows
 from gptviz.training.live.config import ACTIVATIONS, LIMITS, SWITCHES, TASKS, LiveConfig
+from gptviz.training.live.recorded import SHIPPED as BIRTH, record
 from gptviz.training.live.run import PLAN, LiveRun, begin, fork
 from gptviz.training.live.work import train
 from gptviz.training.recipe import Recipe
@@ -122,6 +123,12 @@ def parser() -> argparse.ArgumentParser:
         "--model", type=Path, required=True, help="the exported folder; heads.json goes there"
     )
     heads.set_defaults(run=run_heads)
+
+    recording = commands.add_parser(
+        "record", help="train the page's first preset, and write the recording that ships with it"
+    )
+    recording.add_argument("--out", type=Path, default=BIRTH, help=f"{BIRTH} if not given")
+    recording.set_defaults(run=run_record)
 
     examine = commands.add_parser(
         "examine", help="ask a model what it should know, in wordings it never saw"
@@ -325,6 +332,15 @@ def run_heads(args: argparse.Namespace) -> None:
     )
     out.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
     print(f"{out}: {out.stat().st_size:,} bytes")
+
+
+def run_record(args: argparse.Namespace) -> None:
+    recording = record(args.out)
+    born = recording.birth
+    before = recording.measures[born.before].step
+    there = recording.measures[born.there].step
+    print(f"head {recording.head} of block {recording.block}, born from step {before} to {there}")
+    print(f"{args.out}: {args.out.stat().st_size:,} bytes")
 
 
 def run_examine(args: argparse.Namespace) -> None:

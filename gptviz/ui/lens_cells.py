@@ -15,6 +15,7 @@ from gptviz.digits import fixed
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.names import is_piece, show_id
+from gptviz.figures.next_token import surprise_color
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui.components.lens import Legend, encoded
 
@@ -39,17 +40,17 @@ def colors_of(measure: str, values: NDArray[Any], vocabulary: int) -> NDArray[np
 def legend_of(title: str, measure: str, vocabulary: int, mode: Mode) -> Legend:
     """The legend of a measure's colours, with the words at its two ends.
 
-    Purple says how much the model is for a token; orange, as for surprise, what it does not know.
+    Teal says how much the model is for a token; pink, as for surprise, what it does not know.
     """
     colors = palette(mode)
     blind = f"{fixed(math.log2(max(vocabulary, 2)), 1)} bits"  # of a guess among all tokens
-    purple = colors.attention
-    orange = [(0.0, colors.paper), (1.0, colors.signed[3][1])]
+    known = colors.probabilities
+    unknown = [(0.0, colors.paper), (1.0, surprise_color(1, 1, mode))]
     return {
-        "probability": Legend(title, "0", "1", purple),
-        "rank": Legend(title, f"{vocabulary:,}", "1", purple),
-        "entropy": Legend(title, "0 bits: certain", f"{blind}: a blind guess", orange),
-        "kl": Legend(title, "0 bits: the same", f"{blind} or more", orange),
+        "probability": Legend(title, "0", "1", known),
+        "rank": Legend(title, f"{vocabulary:,}", "1", known),
+        "entropy": Legend(title, "0 bits: certain", f"{blind}: a blind guess", unknown),
+        "kl": Legend(title, "0 bits: the same", f"{blind} or more", unknown),
     }[measure]
 
 

@@ -24,6 +24,7 @@ from gptviz.tokenizer.simple import UNK, Cut
 from gptviz.tokenizer.steps import show_work
 from gptviz.ui.components import theme_watch as watching
 from gptviz.ui.components.arcs import arcs as draw_arcs
+from gptviz.ui.components.birth import draw_birth
 from gptviz.ui.components.branches import branch_tree
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.cell_clicks import cell_clicks as listen
@@ -84,6 +85,28 @@ def arcs(on: On) -> None:
         weights = np.stack([causal(len(tokens))] * heads)
         sends = on("pick"), on("head"), on("mass")
         draw_arcs(name, weights, tokens, query, None, 0, range(heads), 0, 90, *sends)
+
+
+def birth(on: On) -> None:
+    """Four points of a training of 30 steps: six letters, of which three come twice."""
+    count = 6 * 7 // 2
+    weights = [[(17 * i + 5 * point) % 101 for i in range(count)] for point in range(4)]
+    levels = [("a blind guess", 1.6), ("what nobody can predict", 0.4)]
+    scores = [0.05, 0.05, 0.5, 0.75]
+    losses = [1.7, 1.5, 0.9, 0.5]
+    steps = [0, 10, 20, 30]
+    draw_birth(
+        "example",
+        weights,
+        "abcabc",
+        3,
+        steps,
+        scores,
+        losses,
+        levels,
+        10,
+        "Four points of a training",
+    )
 
 
 def branches(on: On) -> None:
@@ -366,12 +389,13 @@ def tokenizer_rows(on: On) -> None:
 
 
 def windows(on: On) -> None:
-    """Four windows over nine tokens, the last one dropped; and many long ones, as bars."""
+    """Four windows over nine tokens, the last one dropped; many long ones, as bars; and one that slides."""
     words = [*WORDS, "·burn"]
     short = [(i, i) for i in range(4)]
     draw_windows(words, 0, short, 4, 1, on("window"), dropped=3)
     long = [(i, 32 * i) for i in range(2, 9)]
     draw_windows(["·a"] * 300, 64, long, 64, 4, on("window"), key="windows_long")
+    draw_windows(words, 0, short, 4, 0, on("window"), key="windows_slide")
 
 
 def worksheet(on: On) -> None:

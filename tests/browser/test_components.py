@@ -16,7 +16,7 @@ from tests.browser.axe import shut_out
 from tests.browser.components_app import with_examples
 from tests.browser.conftest import by, settled, start_server, stop_server
 
-SILENT = {"chart", "merges", "spread", "tokenizer_rows", "guide_look"}  # they send nothing
+SILENT = {"birth", "chart", "merges", "spread", "tokenizer_rows", "guide_look"}  # they send nothing
 
 
 def part(page, component, *path):
@@ -385,6 +385,33 @@ def test_a_windows_targets_stand_under_its_inputs_and_one_further_on(open_exampl
     assert all(abs(columns[position] - x) < 1 for _, position, x in targets)
 
 
+def test_a_window_slides_once_by_itself_over_the_first_few_and_comes_back(open_example):
+    page = open_example("windows")
+    page.emulate_media(reduced_motion="no-preference")  # pages that were open before want none
+    page.reload()
+    by_itself = dict(selected=0, slid=1)
+    shown = part(page, "windows", by("windows", **by_itself, opened=2))
+    shown.wait_for()
+    assert shown.locator(by("window-target", window=2)).count() == 4
+    part(page, "windows", by("windows", **by_itself, opened=0)).wait_for()  # it has come back
+    # a click ends it
+    page.reload()
+    part(page, "windows", by("windows", **by_itself, opened=1)).wait_for()
+    part(page, "windows", f"{by('windows', selected=0)} .cell.text").first.click()
+    part(page, "windows", by("windows", **by_itself, opened=0)).wait_for()
+    # where no motion is wanted it stays where it is
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    part(page, "windows", by("windows", selected=0, opened=0)).wait_for()
+    settled(page)  # no timer is left
+    part(page, "windows", by("windows", selected=0, slid=0, opened=0)).wait_for()
+    frame, first, last = (
+        part(page, "windows", f"{by('windows', selected=0)} {name}").first.bounding_box()
+        for name in (".frame", by("window-input", position=0), by("window-input", position=3))
+    )
+    assert abs(frame["width"] - (last["x"] + last["width"] - first["x"])) < 1.5
+
+
 def spread_at(page, **what):
     """The picture of the norm when this is true of it."""
     shown = part(page, "spread", by("spread", **what))
@@ -432,6 +459,40 @@ def test_a_norm_stands_still_where_no_motion_is_wanted(open_example):
     part(page, "spread", by("spread-stop", stop=3)).click()
     assert spread_at(page, at=3, playing="false", moves="false") == end != start
     page.emulate_media(reduced_motion="no-preference")
+
+
+def birth_at(page, **what):
+    """The recorded training when this is true of it: the step, the score and the loss that are drawn."""
+    part(page, "birth", by("birth", **what)).wait_for()
+    picture = part(page, "birth", by("birth-picture")).evaluate("(node) => ({ ...node.dataset })")
+    return [float(picture[name]) for name in ("step", "score", "loss")]
+
+
+def test_a_recorded_training_plays_once_and_a_hand_at_the_slider_stops_it(open_example):
+    page = open_example("birth")
+    page.emulate_media(reduced_motion="no-preference")  # pages that were open before want none
+    page.reload()
+    assert birth_at(page, played=1, at=3, playing="false") == [30, 0.75, 0.5]
+    keys(page, "birth", by("birth-slider"), "Home ArrowRight")
+    assert birth_at(page, at=1, playing="false") == [10, 0.05, 1.5]
+    shades = part(page, "birth", "svg g rect[fill^=rgb]")
+    assert shades.count() == 21
+    part(page, "birth", by("birth-play")).click()
+    part(page, "birth", by("birth", playing="true")).wait_for()
+    assert birth_at(page, at=3, playing="false") == [30, 0.75, 0.5]
+    part(page, "birth", by("birth-play")).click()  # from the first again
+    part(page, "birth", by("birth", playing="true")).wait_for()
+    part(page, "birth", by("birth-picture")).click()
+    part(page, "birth", by("birth", playing="false")).wait_for()
+
+
+def test_a_recorded_training_shows_its_last_step_where_no_motion_is_wanted(open_example):
+    page = open_example("birth")
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    assert birth_at(page, at=3, playing="false") == [30, 0.75, 0.5]
+    part(page, "birth", by("birth-play")).click()
+    assert birth_at(page, at=0, playing="false") == [0, 0.05, 1.7]
 
 
 def test_every_merge_of_a_ladder_is_on_the_page(open_example):

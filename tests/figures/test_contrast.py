@@ -1,5 +1,7 @@
 """Whatever is written can be read: 4.5 to 1 (WCAG AA), in light and dark."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -8,9 +10,11 @@ from gptviz.figures.heads import GROUND
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import role_colors, signed_axis
 from gptviz.figures.next_token import surprise_color
-from gptviz.figures.theme import PALETTES, color_at, contrast, mixed, palette, text_on
+from gptviz.figures.theme import PALETTES, color_at, contrast, mixed, palette, rgb, text_on
 
 READABLE = 4.5
+# colours that words are written in, each for one thing
+MEANINGS = ("query", "key", "value", "output", "feed_forward", "probability", "loss")
 STEPS = np.linspace(0, 1, 1001)
 
 
@@ -25,7 +29,7 @@ def test_contrast_is_that_of_wcag():
 @pytest.mark.parametrize("mode", PALETTES)
 def test_numbers_in_cells_can_be_read_on_every_colour_of_a_scale(mode):
     colors = palette(mode)
-    for scale in (colors.attention, colors.signed):
+    for scale in (colors.attention, colors.signed, colors.probabilities):
         assert [color_at(scale, stop) for stop, _ in scale] == [color for _, color in scale]
         for ground in (color_at(scale, share) for share in STEPS):
             assert contrast(ground, text_on(ground)) >= READABLE, ground
@@ -50,7 +54,7 @@ def test_words_can_be_read_on_what_they_stand_on(mode):
         ("ink", "masked"): (colors.ink, colors.masked),
     }
     for ground in ("paper", "panel"):
-        for text in ("ink", "quiet", "accent", "query", "key", "value", "output"):
+        for text in ("ink", "quiet", "accent", *MEANINGS):
             pairs[text, ground] = getattr(colors, text), getattr(colors, ground)
     pairs |= {("head", color): (color, colors.paper) for color in colors.heads}
     grounds = [*colors.positions, *(surprise_color(share, 1, mode) for share in STEPS)]
@@ -66,3 +70,13 @@ def test_a_ghost_is_seen_on_paper_and_panel_and_is_no_ink(mode):
     colors = palette(mode)
     assert min(contrast(colors.ghost, ground) for ground in (colors.paper, colors.panel)) >= 3
     assert contrast(colors.ink, colors.paper) > 2 * contrast(colors.ghost, colors.paper)
+
+
+@pytest.mark.parametrize("mode", PALETTES)
+def test_no_two_meanings_have_one_colour(mode):
+    """What is chosen, what is read off, and what is above zero are told apart on every page."""
+    colors = palette(mode)
+    names = ("accent", "output", "feed_forward", "probability", "loss", "positive", "negative")
+    values = [getattr(colors, name) for name in names]
+    pairs = combinations(values, 2)
+    assert min(np.abs(np.subtract(rgb(one), rgb(other))).max() for one, other in pairs) > 40

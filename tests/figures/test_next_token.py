@@ -42,7 +42,7 @@ def test_no_probability_is_rounded_to_nothing_or_to_everything(p):
     assert 1 - float(plain) == pytest.approx(1 - p, rel=0.55)
 
 
-def test_colours_run_from_paper_to_orange():
+def test_colours_run_from_paper_to_that_of_a_loss():
     assert mixed("#000000", "#ff8000", 0) == "#000000"
     assert mixed("#000000", "#ff8000", 1) == "#ff8000"
     assert mixed("#000000", "#ff8000", 0.5) == "#804000"

@@ -19,7 +19,7 @@ def test_a_waterfalls_bars_begin_where_they_are_told_and_are_joined(mode):
     colors = palette(mode)
     made = bars(
         Both(values, values + 1), ["a", "<b>", "sum"], mode, "", lying=True, signed=True, base=base, at=1,
-        text=Both(["3", "−1", "2"]), colors=[colors.positive, colors.negative, colors.output],
+        text=Both(["3", "−1", "2"]), colors=[colors.positive, colors.negative, colors.ink],
     )  # fmt: skip
     own, ghost = made.data
     assert list(own.x) == list(values) and list(ghost.x) == list(values + 1)
@@ -30,7 +30,7 @@ def test_a_waterfalls_bars_begin_where_they_are_told_and_are_joined(mode):
     ).data[1]
     assert list(longer.text) == ["1"] * 3
     assert list(own.base) == list(ghost.base) == list(base)
-    assert list(own.marker.color) == [colors.positive, colors.negative, colors.output]
+    assert list(own.marker.color) == [colors.positive, colors.negative, colors.ink]
     assert list(own.marker.line.width) == [0, 3, 0]
     joints = [(s.x0, s.x1, s.y0, s.y1) for s in made.layout.shapes if s.yref is None]
     assert joints == [(3, 3, 0.3, 0.7), (2, 2, 1.3, 1.7)]

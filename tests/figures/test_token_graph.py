@@ -97,7 +97,7 @@ def test_the_flow_is_drawn_as_it_is_found(trace, lm):
     assert len(fig["layout"]["shapes"]) == len(edges)
     used = [shape["line"]["color"] for shape in fig["layout"]["shapes"]]
     colors = palette("light")
-    for via, color in (("shortcut", colors.quiet), ("feed-forward", colors.positive)):
+    for via, color in (("shortcut", colors.quiet), ("feed-forward", colors.feed_forward)):
         assert used.count(color) == (edges["via"] == via).sum()
     assert any("`d (position 4)" in says for says in fig["data"][0]["hovertext"])
     assert any("&lt;b&gt;" in tick for tick in fig["layout"]["xaxis"]["ticktext"])

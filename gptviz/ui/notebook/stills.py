@@ -267,7 +267,10 @@ def _windows(canvas: Canvas, data: Data, colors: Palette) -> None:
         top = canvas.height
         name = f"window {row['window']}"
         canvas.write(left - 8, top + 14, name, SMALL, colors.ink, anchor="end")
-        for position, color, y in ((start, colors.query, top), (start + 1, colors.value, top + 10)):
+        for position, color, y in (
+            (start, colors.accent, top),
+            (start + 1, colors.value, top + 10),
+        ):
             canvas.add(
                 Rectangle(
                     left + position * width, y, data["length"] * width - 1, 9, color, opacity=0.75
@@ -275,7 +278,7 @@ def _windows(canvas: Canvas, data: Data, colors: Palette) -> None:
             )
         canvas.height += 26
     canvas.height += 18
-    canvas.write(8, canvas.height - 4, "inputs", SMALL, colors.query, bold=True)
+    canvas.write(8, canvas.height - 4, "inputs", SMALL, colors.accent, bold=True)
     canvas.write(70, canvas.height - 4, "targets, one token on", SMALL, colors.value, bold=True)
     _cut(canvas, data["rows"], colors, "windows")
 
@@ -326,7 +329,7 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
         if row.get("rest") or row["key"] == "rest":
             fill = colors.ghost
         else:
-            fill = colors.accent
+            fill = colors.probability
         canvas.add(Rectangle(bar, middle - 7, bar_width * min(1.0, row["probability"]), 14, fill))
         if row.get("ghost") is not None:
             edge = Rectangle(

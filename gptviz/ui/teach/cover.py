@@ -64,6 +64,7 @@ ATTACHED = ("_save", "_clicks")
 
 # pixels of a component that draws itself, as it stands on a page 1280 pixels wide
 HEIGHTS = {
+    "birth": 500,
     "candidates": 380,
     "chips": 41,
     "draws": 387,

@@ -106,7 +106,7 @@ function machine({ level, tokens, position, made = Infinity, block = 0, guess = 
       d.path(wedge(i, a, b), { fill: 'quiet', opacity: 0.55 * quiet, ...grows(a.x, b.x) });
       if (b.write === undefined) continue;
       const share = Math.min(1, wrote[b.write * count + i] / (sizes[b.s * count + i] || 1));
-      d.path(wedge(i, a, b), { fill: b.write % 2 ? 'positive' : 'output', opacity: quiet * share, ...grows(a.x, b.x) });
+      d.path(wedge(i, a, b), { fill: b.write % 2 ? 'feed_forward' : 'output', opacity: quiet * share, ...grows(a.x, b.x) });
     }
     d.path(wedge(i, steps.at(-1), { s: steps.at(-1).s, x: end }), { fill: 'quiet', opacity: 0.55 * quiet, ...grows(right, end) });
     if (i === selected && level.stream.was) for (let k = 1; k < steps.length; k++)
@@ -143,9 +143,9 @@ function machine({ level, tokens, position, made = Infinity, block = 0, guess = 
     const i = shown.findIndex((column) => column.block === read.block), from = rows.indexOf(read.key);
     if (i < 0 || selected < 0) continue;
     const [x0, x1, share] = [place(i) + 0.06 * each, place(i) + 0.5 * each, now(read.brought) / most];
-    d.path(`M${x0} ${y(from)}C${x0 + 0.3 * each} ${y(from)} ${x1 - 0.3 * each} ${y(selected)} ${x1} ${y(selected)}`, { stroke: 'accent', width: 1 + 4.5 * share, opacity: 0.25 + 0.7 * share, ...(guess && { beat: { name: 'thread' } }) });
+    d.path(`M${x0} ${y(from)}C${x0 + 0.3 * each} ${y(from)} ${x1 - 0.3 * each} ${y(selected)} ${x1} ${y(selected)}`, { stroke: 'output', width: 1 + 4.5 * share, opacity: 0.25 + 0.7 * share, ...(guess && { beat: { name: 'thread' } }) });
     const r = Math.min(0.32 * row, 0.24 * each);
-    d.rect(x0 - r, y(from) - r, 2 * r, 2 * r, { fill: 'accent', r, opacity: 0.35 + 0.65 * share, ...(guess && { beat: { name: 'read' } }) });
+    d.rect(x0 - r, y(from) - r, 2 * r, 2 * r, { fill: 'output', r, opacity: 0.35 + 0.65 * share, ...(guess && { beat: { name: 'read' } }) });
     d.door(x0 - r - 3, y(from) - r - 3, 2 * r + 6, 2 * r + 6, { at: `block.${read.block}.head.${read.head}`, kind: 'read', value: now(read.brought),
       says: `Head ${read.head} of block ${read.block} gives ${gv.weight(now(read.weight))} of its attention to “${tokens[read.key]}” (position ${read.key}) and contributes a vector of norm ${gv.significant(now(read.brought))}`
         + (was(read.brought) === undefined ? '.' : `; unchanged ${gv.weight(was(read.weight) ?? now(read.weight))} and ${gv.significant(was(read.brought))}.`) });
@@ -159,7 +159,7 @@ function machine({ level, tokens, position, made = Infinity, block = 0, guess = 
   const first = d.shapes.length;
   barsOf(d, level.next, x, top, wide, step, em, true);
   if (guess) {
-    for (const shape of d.shapes.slice(first)) shape.beat = { name: shape.s === 'text' ? 'name' : shape.fill === 'accent' ? 'bar' : 'back' };
+    for (const shape of d.shapes.slice(first)) shape.beat = { name: shape.s === 'text' ? 'name' : shape.fill === 'probability' ? 'bar' : 'back' };
     if (more) d.text(label - 0.35 * em, y(count) + 0.3 * em, level.next[0].shown, { room: label - 0.6 * em, anchor: 'end', weight: 700, color: 'accent', size: Math.min(0.85, 0.8 * row / em),
       beat: { name: 'winner', dx: x + 4 * em - label, dy: top + 0.85 * em - y(count) } });
     return { ...d, height: GUESS_HEIGHT };
@@ -199,7 +199,7 @@ function barsOf(d, bars, x, y, w, step, em, tight) {
     d.text(x, top + 0.85 * em, shown, { room: w - (long(number) + 0.8) * 0.8 * em, size: 0.82, weight: i ? 400 : 700 });
     d.text(x + w, top + 0.85 * em, number, { anchor: 'end', size: 0.8 });
     d.rect(x, top + 1.15 * em, w, 0.4 * em, { fill: 'panel', r: 3 });
-    d.rect(x, top + 1.15 * em, (w * now(value)) / whole, 0.4 * em, { fill: 'accent', r: 3 });
+    d.rect(x, top + 1.15 * em, (w * now(value)) / whole, 0.4 * em, { fill: tight ? 'probability' : 'feed_forward', r: 3 });
     if (was(value) !== undefined) d.rect(x, top + 1.08 * em, (w * was(value)) / whole, 0.54 * em, { stroke: 'ghost', width: 2, r: 3 });
     const old = was(value) === undefined ? '' : `, unchanged ${gv.significant(was(value))}`;
     d.door(x - 3, top, w + 6, step - 2, { at, kind: 'bar', value: now(value), says: `${shown}: ${gv.significant(now(value))}${old}; ${tight ? 'logit' : 'after GELU'} ${gv.significant(now(said))}.` });
@@ -218,7 +218,7 @@ function block({ level, at, sides }, width, em) {
   for (const [x0, x1, size] of ends) d.path(`M${x0} ${ys - half(size)}H${x1}V${ys + half(size)}H${x0}z`, { fill: 'quiet', opacity: 0.4 });
   const boxes = [['norm1', 'LayerNorm', `${at}.norm1`], ['attn', 'attention', `${at}.attention`], ['norm2', 'LayerNorm', `${at}.norm2`], ['mlp', 'feed-forward', `${at}.feed_forward`]];
   boxes.forEach(([name, title, to], i) => {
-    const paint = { attn: 'output', mlp: 'positive' }[name] ?? 'quiet', wire = wires[name];
+    const paint = { attn: 'output', mlp: 'feed_forward' }[name] ?? 'quiet', wire = wires[name];
     d.step = i + 1 + (i > 1);
     d.rect(x(i), yb, w, hb, { fill: 'panel', stroke: paint, r: 8 });
     d.text(x(i) + w / 2, yb + 1.5 * em, title, { anchor: 'middle', weight: 650, room: w - 6, size: narrow ? 0.7 : 0.95 });
@@ -347,7 +347,7 @@ function head({ level, at, tokens, position }, width, em, tall) {
       const room = w.weight - 2.9 * em;
       d.step = order.indexOf('weight');
       d.rect(x.weight, y + 0.2 * step, room, 0.6 * step, { fill: 'panel' });
-      d.rect(x.weight, y + 0.2 * step, Math.max(1, room * Math.min(1, weight)), 0.6 * step, { fill: 'accent' });
+      d.rect(x.weight, y + 0.2 * step, Math.max(1, room * Math.min(1, weight)), 0.6 * step, { fill: 'output' });
       if (old !== undefined) d.rect(x.weight, y + 0.12 * step, room * Math.min(1, old), 0.76 * step, { stroke: 'ghost', width: 2 });
       said('weight', gv.weight(weight));
       row('values', part(level.v, i, size), limit(level.v), 'value', 'value of');

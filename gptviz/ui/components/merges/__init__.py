@@ -1,7 +1,7 @@
 """How one token came about: the merges of its piece as rows of parts that join.
 
 The first row is the piece's bytes; between neighbours stands the rank at which they would merge, and the
-lowest one, in purple, joins in the next row; the last row is the tokens with their ids.
+lowest one, in ink, joins in the next row; the last row is the tokens with their ids.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,16 @@
 // Windows over a text. Cells stand in one grid with a column a token; as bars they are shares of the width.
+// Once, by itself, the open window slides over the first few and comes back; a frame goes along above, over the text.
+
+const STEP = 400, AWAITS = 700, FEW = 5;      // ms: of a step, and before the first; windows that it slides over
+
+// The window that is open: the selected one, or the one where the slide has come to.
+const opened = ({ data, state }) => state.slides ?? data.selected;
 
 const color = (data, position) => ({ '--cell': `var(--position-${position % data.colours})` });
 const range = (n) => Array.from({ length: n }, (_, i) => i);
 
 function name(view, row, what) {
-  const { data, send } = view, chosen = row.window === data.selected;
+  const { data, send } = view, chosen = row.window === opened(view);
   const first = row.start, last = row.start + data.length - 1;
   const title = `Window ${row.window}: positions ${first} to ${last}, targets ${first + 1} to ${last + 1}${row.dropped ? '; dropped, its batch is not full' : ''}`;
   return gv.h('button', { key: `${row.window}-name`, type: 'button', class: `name ${row.dropped ? 'dropped' : ''}`, title,
@@ -21,7 +27,7 @@ const below = () => gv.h('span', { key: 'target-name', class: 'name below' }, gv
 function cells(view, row, line, kind, shift) {
   const { data, send } = view, at = row.start - data.first + shift;
   return range(data.length).map((i) => gv.h('div', {
-    key: `${row.window}-${kind}-${i}`, class: `cell ${kind} ${row.window === data.selected ? 'open' : ''} ${row.dropped ? 'dropped' : ''}`,
+    key: `${row.window}-${kind}-${i}`, class: `cell ${kind} ${row.window === opened(view) ? 'open' : ''} ${row.dropped ? 'dropped' : ''}`,
     style: { ...color(data, row.start + shift + i), 'grid-row': line, 'grid-column': at + i + 2 },
     title: kind === 'target' ? `target ${i}: what comes after input ${i}` : `input ${i}, position ${row.start + i}`,
     data: { testid: `window-${kind}`, window: row.window, position: row.start + shift + i },
@@ -35,7 +41,7 @@ function readable(view) {
   data.tokens.forEach((shown, i) => rows.push(gv.h('div', { class: 'cell text', style: { 'grid-row': 1, 'grid-column': i + 2 } },
     gv.h('span', { class: 'position' }, data.first + i), shown)));
   for (const row of data.rows) {
-    const open = row.window === data.selected;
+    const open = row.window === opened(view);
     const place = (node) => { node.props.style = { 'grid-row': line, 'grid-column': 1 }; return node; };
     rows.push(place(name(view, row, open ? 'input' : null)), cells(view, row, line, 'input', 0));
     if (open) {
@@ -44,6 +50,7 @@ function readable(view) {
     }
     line += 1;
   }
+  rows.push(gv.h('div', { key: 'frame', class: 'frame', 'aria-hidden': true, data: { testid: 'window-frame' } }));
   return gv.h('div', { class: 'grid', style: { 'grid-template-columns': `max-content repeat(${data.tokens.length}, max-content)` } }, rows);
 }
 
@@ -58,22 +65,65 @@ function bars(view) {
   return gv.h('div', { class: 'tracks' },
     gv.h('span', { class: 'name text' }, 'text'), gv.h('div', { class: 'ends' }, gv.h('span', null, `position ${data.first}`), gv.h('span', null, `position ${last}`)),
     data.rows.map((row) => {
-      const open = row.window === data.selected;
+      const open = row.window === opened(view);
       return [name(view, row, open ? 'input' : null),
         gv.h('div', { key: `${row.window}-track`, class: 'track', onclick: () => send('window', row.window) }, bar(row, open ? 'input open' : 'input', 0)),
         open ? [below(), gv.h('div', { key: 'target-track', class: 'track' }, bar(row, 'target', 1))] : null];
     }));
 }
 
+// ---- the slide ----
+
+function stop(view) {
+  const { state } = view;
+  clearTimeout(state.tick);
+  if (state.slides === undefined) return;
+  state.slides = undefined;
+  view.redraw();
+}
+
+function slide(view) {
+  const { data, state } = view, few = data.rows.slice(0, FEW).map((row) => row.window);
+  if (gv.still() || few.length < 2 || data.selected !== few[0]) return;
+  let at = 0;
+  state.slid = 1;
+  const next = () => {
+    at += 1;
+    if (at === few.length) return stop(state.view);
+    state.slides = few[at];
+    state.tick = setTimeout(next, STEP);
+    return state.view.redraw();
+  };
+  state.tick = setTimeout(next, AWAITS);
+}
+
+// Around the open window's tokens in the text's own line, wherever those stand.
+function framed(root, view) {
+  const frame = root.querySelector('.frame'), { data } = view;
+  if (!frame) return;
+  const row = data.rows.find(({ window }) => window === opened(view)), cells = root.querySelectorAll('.cell.text');
+  const first = cells[row.start - data.first], last = cells[row.start - data.first + data.length - 1];
+  Object.assign(frame.style, { left: `${first.offsetLeft}px`, width: `${last.offsetLeft + last.offsetWidth - first.offsetLeft}px`, top: `${first.offsetTop}px`, height: `${first.offsetHeight}px` });
+}
+
 export default gv.component((view) => {
-  const { data, root } = view;
+  const { data, root, state } = view;
+  state.view = view;
+  if (state.slides !== undefined && !data.rows.some(({ window }) => window === state.slides)) state.slides = undefined;
   return [
-    gv.h('div', { class: 'windows', tabindex: 0, role: 'region', 'aria-label': 'Windows over the text', data: { testid: 'windows', selected: data.selected, walk: 'button.name' } },
+    gv.h('div', { class: 'windows', tabindex: 0, role: 'region', 'aria-label': 'Windows over the text', onpointerdown: () => stop(state.view), onkeydown: () => stop(state.view),
+      data: { testid: 'windows', selected: data.selected, opened: opened(view), slid: state.slid ?? 0, walk: 'button.name' } },
       data.tokens ? readable(view) : bars(view)),
     gv.saveButtons(() => gv.svgOfElements(root.querySelector('.windows')), data.saved),
   ];
-}, ({ data, root, state }) => {
+}, (view) => {
+  const { data, root, state } = view;
   const chosen = root.querySelector('.name[aria-pressed="true"]');
+  if (state.selected !== undefined && state.selected !== data.selected) stop(view);
   if (chosen && state.selected !== data.selected) gv.reveal(root.querySelector('.windows'), chosen);
   state.selected = data.selected;
+  framed(root, view);
+  if (state.end) return;
+  state.end = () => clearTimeout(state.tick);
+  slide(view);      // by itself, once
 });

@@ -77,18 +77,36 @@ PARAMS: tuple[Param[Any], ...] = (
     RUN, BESIDE, STEP, PROBE, HEAD, QUERY, TASK, ACTIVATION, *NUMBERS.values(), *SWITCH.values(),
 )  # fmt: skip
 
+FIRST = "birth"  # the story that a class must see
+QUESTIONS = {
+    "": (FIRST,),
+    "What does an induction head need?": ("blocks", "norm", "shortcut", "positions"),
+    "What does a setting change?": ("rate", "relu", "dropout"),
+    "What does a model learn from a story?": ("chapter", "v2", "v3"),
+}
+
 NEW = "training_new"  # the window with all this, beside a run
 _SAID = "training_said"  # in the session: why nothing was started
 ALIVE = ("waiting", "starting", "training", "paused", "done")
 
 
-def presets(primary: bool) -> None:
-    """Draw a button for each preset; the first is the story that a class must see."""
-    with st.container(horizontal=True, gap="small", key="training_presets"):
-        for name, preset in PRESETS.items():
-            key = f"training_preset_{name}"
-            first = primary and name == "birth"
-            button(preset.label, key, start, preset.runs, primary=first, help=preset.watch)
+def presets(first: str | None = None) -> None:
+    """Draw a button for each preset, under the questions that they answer.
+
+    `first` is what the first one is called where the page has just shown what comes of it.
+    """
+    with st.container(gap="small", key="training_presets"):
+        for question, names in QUESTIONS.items():
+            if question:
+                st.markdown(f"**{question}**")
+            with st.container(horizontal=True, gap="small"):
+                for name in names:
+                    preset = PRESETS[name]
+                    label = preset.label
+                    if name == FIRST and first is not None:
+                        label = first
+                    key = f"training_preset_{name}"
+                    button(label, key, start, preset.runs, help=preset.watch)
 
 
 def form() -> None:
