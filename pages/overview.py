@@ -104,7 +104,7 @@ def captions_of(level: Both[machine.Level]) -> list[list[Any]]:
     times = "Once"
     if config.n_layers > 1:
         times = f"{config.n_layers} times"
-    thinks = [f"{times}: look back (purple), then think (orange)."]
+    thinks = [f"{times}: look back (purple), then think (gold)."]
     best = level.now["next"][0]
     chance = level.map(lambda one: float(one["next"][0]["value"]))
     guesses: list[Any] = ["The model's guess after ", here, ": ", {"code": best["shown"]}]
