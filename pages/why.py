@@ -70,7 +70,9 @@ block, head = sheet.opened_head(
     lm.config, lambda: divmod(int(np.abs(grids.now[:, :n_heads]).argmax()), n_heads)
 )
 read = sheet.of(scene, numbers.heads_read, block, *asked)
-scene.strip(shares=read.now.given[head].tolist())
+# one scale for all heads, so that a head which hardly votes hardly colours the text
+strongest = float(np.nanmax(np.abs(grids.now[:, :n_heads])))
+scene.strip(shares=read.now.given[head].tolist(), most=strongest)
 
 
 def side(votes: float) -> str:
@@ -183,11 +185,15 @@ with right:
     verb = "its share is"
     if shown == sheet.DIFFERENCE:
         verb = "its share has changed by"
+    PART.within(muting.KINDS)
+    framed = (block, head)
+    if PART.value == "feed-forward":
+        framed = (block, len(columns) - 1)
     alt = f"What every head and feed-forward layer contributes to {title}"
     if scene.other is not None:
         alt += f" ({shown})"
     sheet.scene_of(scene, shown).chart(
-        figures.share_grid(Map("", grids).drawn(shown), columns, (block, head), verb, scene.mode),
+        figures.share_grid(Map("", grids).drawn(shown), columns, framed, verb, scene.mode),
         key="why_grid",
         alt=alt,
         which=() if scene.other is None else (shown,),
@@ -198,7 +204,6 @@ with right:
     if shown == sheet.DIFFERENCE:
         text += " Parts before a change differ only because the final LayerNorm divides by another number."
     st.caption(text)
-    PART.within(muting.KINDS)
     parts = [
         change_menu.Part("head", block, head),
         change_menu.Part("attention", block),
@@ -241,10 +246,10 @@ if np.isfinite(given).all() and given.any():
     how_much = portion(float(given[first]), float(given.sum()))
     giver = words.Place(labels[first], first)
     if how_much is None:
-        text += f" {giver} gives it most, {words.significant(given[first])},"
+        text += f" The largest part of it, {words.significant(given[first])}, comes from {giver}."
     else:
-        text += f" {words.capital(how_much)} of it comes from {giver},"
-    text += f" which gets {words.percent(looks[first])} of its attention."
+        text += f" {words.capital(how_much)} of it comes from {giver}."
+    text += f" The head gives that token {words.percent(looks[first])} of its attention."
     if not np.isclose(looks[most], looks[first]):
         text += (
             f" It looks most at {words.Place(labels[most], most)} ({words.percent(looks[most])}), yet "

@@ -75,7 +75,7 @@ class Action:
 
 # value -> label, formula of x, what that means of it, and the way back where it has a name of its own
 VALUES = {
-    "zero": ("Switch off", "{x}ᵢ = 0", "is zero, so it adds nothing", "Switch on again"),
+    "zero": ("Switch off", "{x}ᵢ = 0", "is zero, so it adds nothing", "Switch on"),
     "mean": (
         "Average of this text",
         "{x}ᵢ = (1/T) Σⱼ {x}ⱼ",
@@ -183,7 +183,9 @@ def menu(scene: Scene, *parts: Part, key: str) -> None:
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
         first = actions(parts[0])[0]
         opened = f"change_{key}_open"
-        _button(first, f"change_{key}_quick", says=f"{parts[0].name(scene.labels)}, on every page")
+        name = parts[0].name(scene.labels)
+        named = name if parts[0].kind in OUTPUTS else ""
+        _button(first, f"change_{key}_quick", says=f"{name}, on every page", named=named)
         box = st.popover("Change …", icon=":material/tune:", key=opened, on_change="rerun")
         if box.open:
             with box:
@@ -257,7 +259,10 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
     return [Action("Push", edit, f"xᵢ = xᵢ {rows}", means)]
 
 
-def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> None:
+def _button(
+    action: Action, key: str, opened: str | None = None, says: str = "", named: str = ""
+) -> None:
+    """Draw a change as a button. `says` stands above its help, `named` behind its label: what is switched off."""
     is_made = str(action.edit) in changes.written()
     if is_made:
         label = action.undone
@@ -265,6 +270,8 @@ def _button(action: Action, key: str, opened: str | None = None, says: str = "")
     else:
         label = action.label
         icon = ""
+    if named:
+        label += f" {named}"
     options: Any = {"help": f"{says}: {action.means}" if says else None}
     options |= {"width": "stretch" if opened else "content"}
     button(label, key, _toggle, action, opened, icon=icon, primary=is_made, **options)

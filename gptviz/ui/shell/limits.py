@@ -29,7 +29,7 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
         right, total = names_kept_apart(lm)
         if right < KEPT_APART * total:
             return (
-                f"With two names, such as `{names[0]}` and `{names[1]}`, it picks the right one in only "
+                f"With two names, such as `{names[0]}` and `{names[1]}`, it rarely knows who is meant: in only "
                 f"{right} of {total} test sentences."
             )
     if written >= LONG_TOKENS:

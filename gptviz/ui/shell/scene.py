@@ -223,12 +223,13 @@ class Scene(Prompt):
         weights: Sequence[float | None] | None = None,
         coloured: bool = False,
         shares: Sequence[float] | None = None,
+        most: float = 0.0,
     ) -> None:
         """The prompt's tokens, under the prompt: once a page, by `trace()` unless it leaves that to the page.
 
         `weights` colour the chips, a number from 0 to 1 each, None for what is masked: attention drawn on the
-        text itself. `shares` are signed, of the tokens up to the selected one: what each gave. `coloured`
-        gives each position its own colour, where the page uses the same ones.
+        text itself. `shares` are signed, of the tokens up to the selected one: what each gave, in full
+        colour where it is `most`. `coloured` gives each position its own colour, where the page uses the same ones.
         """
         following = None
         if self.seen == "covered":  # the colours and the guess could tell an answer
@@ -242,6 +243,7 @@ class Scene(Prompt):
                 self.select,
                 weights=weights,
                 shares=shares,
+                most=most,
                 coloured=coloured,
                 following=following,
                 on_append=self.append,

@@ -30,6 +30,7 @@ def chips(
     highlight: Mapping[int, str] | None = None,
     weights: Sequence[float | None] | None = None,
     shares: Sequence[float] | None = None,
+    most: float = 0.0,
     following: Mapping[str, Any] | None = None,
     on_append: On | None = None,
     coloured: bool = False,
@@ -38,7 +39,8 @@ def chips(
 
     `highlight` underlines positions by their `Role`. `weights` are numbers from 0 to 1, one a token, and
     None for what the causal mask hides. `shares` are signed numbers, of the first tokens as many as there
-    are: what each gave; later ones are masked, as is a NaN. `following` is a token shown after the last
+    are: what each gave; later ones are masked, as is a NaN. The full colour is that of the largest, or of
+    `most` where all are smaller. `following` is a token shown after the last
     one, not part of the text: {"shown", "id", "probability"}; `on_append(id)` runs when it is clicked.
     ValueError if there are not as many weights as tokens.
     """
@@ -51,7 +53,7 @@ def chips(
         "groups": shared_characters([token.raw for token in tokens]),
         "highlight": {str(position): role for position, role in (highlight or {}).items()},
         "weights": None if weights is None else list(weights),
-        "shares": None if shares is None else _drawn(shares, len(tokens)),
+        "shares": None if shares is None else _drawn(shares, len(tokens), most),
         "next": None if following is None else dict(following),
     }
     data |= {"selected": selected, "coloured": coloured, "appends": on_append is not None}
@@ -59,9 +61,10 @@ def chips(
     _component(key, data, {"position": (among(range(len(tokens))), on_select), "append": append})
 
 
-def _drawn(shares: Sequence[float], count: int) -> list[dict[str, float] | None]:
-    """Each share, and its ratio to the largest, from -1 to 1; None for a masked token."""
-    limit = max((abs(share) for share in shares if math.isfinite(share)), default=0) or 1.0
+def _drawn(shares: Sequence[float], count: int, most: float) -> list[dict[str, float] | None]:
+    """Each share, and its ratio to the largest (or to `most`), from -1 to 1; None for a masked token."""
+    sizes = [abs(share) for share in shares if math.isfinite(share)]
+    limit = max([most, *sizes]) or 1.0
     visible = [
         {"share": value, "at": value / limit} if math.isfinite(value) else None
         for value in shares[:count]
