@@ -111,11 +111,11 @@ CLICKS = {
     "patching": (
         {"text": "The man took off", "other": "The woman took off"},
         (
-            ("patching_map", (1, 2)),
-            r"block 2 at `·man \| ·woman` \(position 1\)",
+            ("patching_map", (0, 2)),
+            r"into block 2 at `·man \| ·woman` \(position 1\)",
             {"edits": f"resid_pre.2@1={WOMAN}"},
         ),
-        (("patching_map", (1, 2)), "", {"edits": ""}),  # once more, and it is undone
+        (("patching_map", (0, 2)), "", {"edits": ""}),  # once more, and it is undone
         (
             ("patching_head_map", (4, 3), *FOURTH),
             "block 3 head 4:values",
