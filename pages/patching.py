@@ -521,7 +521,7 @@ if found is not None:
             f"Copy one vector at {copied} (block {block_there}) into your text: {comes(sizes[0])}."
         )
         others_there = (
-            f"This vector is {PLACES[site]} block {block_there} at {tokens_there[0]} "
+            f"The copied vector is {PLACES[site]} block {block_there} at {tokens_there[0]} "
             f"(position {position_there})"
         )
         if len(places) > 1 and abs(sizes[1].now) >= LEAST:

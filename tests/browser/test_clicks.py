@@ -46,7 +46,8 @@ def at_point(page, key, curve, i):
 CLICKS = {
     "circuit": (
         {"circuit": SIXTEEN, "score": "0.9764"},
-        (("circuit_sheet", (3, 4)), "block 4 · head 3", {"circuit": SIXTEEN.replace("4.3+", "")}),
+        (("circuit_heads", (3, 4)), "block 4 · head 3", {"circuit": SIXTEEN.replace("4.3+", "")}),
+        (("circuit_sheet", (3, 4)), "block 4 · head 3", {"circuit": SIXTEEN}),
     ),
     "compare": (
         {"vs": "text", "vs_text": "Four green parrots sang behind the old mill."},

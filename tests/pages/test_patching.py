@@ -106,7 +106,7 @@ def test_the_headline_leaves_out_the_difference_itself(run_page, way):
     assert grid[0, 0] == pytest.approx(1 if way == "denoising" else -1, abs=1e-4)  # the map has it
     first, more = (
         next(line for line in words(at).splitlines() if begin in line)
-        for begin in ("Copy one vector", "This vector is")
+        for begin in ("Copy one vector", "The copied vector is")
     )
     places = [
         (int(b), int(p)) for b, p in re.findall(r"block (\d) (?:at [^(]*)?\(position (\d)\)", more)
