@@ -15,7 +15,7 @@ from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen
 from gptviz.both import Both
-from gptviz.figures import maps
+from gptviz.figures import maps, marks
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -26,7 +26,10 @@ SITE = sheet.Param("patch_site", str, "resid_pre", sheet.if_there)
 OF_MANY = sheet.Param("patch_many", str, "z", sheet.if_there)  # what is patched in a set of texts
 GO = sheet.Param("patch_go", bool, False)  # for what takes so long that it waits for a click
 
-WAYS = {second.DENOISING: "Denoising: enough?", "noising": "Noising: needed?"}
+WAYS = {
+    second.DENOISING: "Is it enough? (denoising)",
+    "noising": "Is it needed? (noising)",
+}
 SITES = {"resid_pre": "Residual stream", "attn_out": "Attention", "mlp_out": "Feed-forward"}
 PLACES = {
     "resid_pre": "the residual stream into",
@@ -39,7 +42,7 @@ NAMES = {
     "mlp_out": "the feed-forward layer's output",
 }
 WATCH = {
-    "resid_pre": "Follow the colour from block to block: it starts at the token that differs. Where it jumps "
+    "resid_pre": "Follow the colour from row to row: it starts at the token that differs. Where it jumps "
     "to another token, attention has moved the answer.",
     "attn_out": "A coloured cell: here attention fetched information that matters for the answer.",
     "mlp_out": "A coloured cell: here the feed-forward layer contributed something that matters for the answer.",
@@ -54,6 +57,10 @@ PARTS = {
 }
 LEAST = 0.02  # of an effect that a sentence speaks of: a share, or logits
 NEXT = 3  # heads that are named after the strongest
+TINY = 1e-6  # an effect that is only rounding: what is left of it is cut off
+WRITTEN = 12  # columns of the map: with more, its cells have no room for numbers
+FEW = 3  # moves of the answer from one token to another that a sentence tells
+LAST = "resid_post"  # the stream behind the last block: the row below the map's blocks
 
 
 @dataclass(frozen=True)
@@ -99,16 +106,18 @@ def both_texts() -> None:
 def guide(other: second.Other) -> None:
     """Draw how to read the map, and pairs to try."""
     text = (
-        f"{WATCH[SITE.value]} Click a cell to copy its value into your prompt on every page, until "
+        f"{WATCH[SITE.value]} Click a cell to copy its value into your text on every page, until "
         "you undo it; everything that it can influence is tinted."
     )
     words.prose(text, "block", "attention", "feed-forward")
+    second.pairs_row(scene, other, bool(pair.own.edits))
+    st.subheader("Is a place enough, or is it needed?", anchor=False)
     words.prose(
         "**Denoising** copies one value from the clean text into the corrupt one: is it *enough* to "
         "bring the answer back (1: completely)? **Noising** copies one value from the corrupt text "
-        "into the clean one: is this place *needed* (−1: without it, the answer is lost)?"
+        "into the clean one: is this place *needed* (−1: without it, the answer is lost)? A place can be "
+        "enough and not needed, where another one has the answer, too."
     )
-    second.pairs_row(scene, other, bool(pair.own.edits))
 
 
 if other is None or second.lengths_differ(scene, other):
@@ -122,16 +131,19 @@ unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if e
 pair = Pair(unpatched, replace(unpatched, ids=other.ids))
 pairs = Both(pair, Pair(pair.own.plain, pair.other.plain) if pair.own.edits else None)
 sentence = st.container()
+picture = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_patching"):
+    told = "What to copy, at one position of one block"
+    site = SITE.choose(told, SITES, label_visibility="collapsed")
     told = "Swaps the two texts, so that the clean one stays clean."
     turns: dict[str, Any] = {"help": told, "on_change": second.turn, "args": (scene, other)}
     way = second.WAY.choose("Direction", WAYS, label_visibility="collapsed", **turns)
-    told = "What to patch, at one position of one block"
-    site = SITE.choose(told, SITES, label_visibility="collapsed")
-picture = st.container()
+found_there = st.container()
+below = st.container()
 
 # ---- the scale: two words, and how far apart they are in the two texts ----
 
+st.subheader("What does a cell measure?", anchor=False)
 says = pair.clean_and_corrupt
 firsts = [target.top(run, at)[0] for run in says]
 chosen = target.pair_input(
@@ -180,8 +192,9 @@ if ends is not None:
             "words, or change a text."
         )
 if problem or ends is None:
-    st.warning(problem)
-    guide(other)
+    sentence.warning(problem)
+    with below:
+        guide(other)
     with sheet.details():
         both_texts()
     sheet.end_page()
@@ -270,6 +283,37 @@ def effect_at(effects: Both[np.ndarray], place: tuple[int, int]) -> Both[float]:
     return effects.map(lambda grid: float(grid[place]))
 
 
+def last_row(ends: activation_patching.Ends, count: int) -> np.ndarray:
+    """(count,): the effects behind the last block, in the unit of the map."""
+    moves = activation_patching.after_the_last_block(ends, way, count)
+    if in_logits:
+        return moves
+    return moves / ends.distance
+
+
+def way_of_the_answer(
+    grid: np.ndarray, rows: list[str], words_at: list[tuple[str, ...]]
+) -> list[str]:
+    """Where the answer is, row by row, as a sentence; none where nothing moves, or it jumps often."""
+    stays: list[list[int]] = []  # the first and the last row, and the position
+    for row, effects in enumerate(np.abs(grid)):
+        position = int(effects.argmax())
+        if effects[position] < LEAST:
+            continue
+        if stays and stays[-1][2] == position:
+            stays[-1][1] = row
+        else:
+            stays.append([row, row, position])
+    if len(stays) < 2 or len(stays) > FEW:
+        return []
+    parts = []
+    for _, until, position in stays[:-1]:
+        token = " | ".join(map(words.as_code, words_at[position]))
+        parts.append(f"at {token} down to “{rows[until]}”")
+    token = " | ".join(map(words.as_code, words_at[stays[-1][2]]))
+    return [f"The strongest cell of a row is {', then '.join(parts)}, then at {token}."]
+
+
 def part_of(by_part: Both[np.ndarray], number: int) -> Both[np.ndarray]:
     """(L, H): the effects of one of the parts of a head."""
     return by_part.map(lambda grids: grids[number])
@@ -328,6 +372,45 @@ def does(both: Both[float]) -> str:
     return clause
 
 
+def comes(both: Both[float]) -> str:
+    """What a patch does, as the page's first sentence ends: "**95 % → 93 %** of the answer comes along"."""
+    effect = both.now
+    short = both.map(in_short)
+    if in_logits:
+        return f"it {does(both)}"
+    share = f"**{words.percent(abs(effect))}**"
+    before = ""
+    if both.was is not None and short.moved:
+        if both.was * effect > 0:
+            share = f"**{words.percent(abs(both.was))} → {words.percent(abs(effect))}**"
+        else:
+            before = f" (before your change: {short.was})"
+    if way == second.DENOISING:
+        if effect > 0:
+            clause = f"{share} of the answer comes along"
+        else:
+            clause = f"the answer is pushed {share} further away"
+    elif effect < 0:
+        clause = f"{share} of your answer is lost"
+    else:
+        clause = f"your answer gets {share} stronger"
+    return f"{clause}{before}"
+
+
+def in_cell(effect: float) -> str:
+    """What stands in a cell of the map; nothing where the patch does nearly nothing."""
+    if in_logits:
+        if abs(effect) < 0.05:
+            return ""
+        return words.fixed(effect, 1)
+    if abs(effect) < LEAST:
+        return ""
+    sign = ""
+    if effect < 0:
+        sign = "−"
+    return f"{sign}{abs(100 * effect):,.0f} %"
+
+
 # ---- every block and position ----
 
 blocks = [f"block {block}" for block in range(config.n_layers)]
@@ -339,40 +422,88 @@ if found is not None:
     both = zip(scene.labels[:n], (words.show_id(lm, i) for i in other.ids[:n]), strict=True)
     # one word, or two where the texts differ
     words_at = [tuple(dict.fromkeys(pair)) for pair in both]
+    different = differing(scene.run.ids[:n], other.ids[:n])
+    rows_of = [(site, block) for block in range(config.n_layers)]
+    row_names = blocks
+    if site == "resid_pre":
+        row_names = [f"into {block}" for block in blocks]
+    drawn = effects
+    # a change of what the final LayerNorm gives may look at every position
+    ends_there = not any(edit.site == "final" for edit in pair.own.edits)
+    if site == "resid_pre" and ends_there:
+        last_rows = ends.map(partial(last_row, count=n))
+        unchanged = None
+        if effects.was is not None:
+            unchanged = np.vstack([effects.was, last_rows.all[0]])
+        drawn = Both(np.vstack([effects.now, last_rows.now]), unchanged)
+        rows_of.append((LAST, config.n_layers - 1))
+        row_names = [*row_names, f"out of {blocks[-1]}"]
+    made_here = [
+        (row, position)
+        for row, (of_row, block) in enumerate(rows_of)
+        for made_in, position in cells_of(of_row)
+        if made_in == block and position < n
+    ]
+    # what stands before the first token that differs is the same in both texts, unless a change looks ahead
+    moved = np.any([np.abs(grid).max(axis=0) > TINY for grid in drawn.all], axis=0)
+    begins = [*different[:1], *np.flatnonzero(moved)[:1].tolist(), *(p for _, p in made_here)]
+    first = min(begins, default=0)
+    few = slice(first, n)
     # what the patches can change beside their own cells
-    reached = np.zeros((config.n_layers, n), dtype=bool)
-    for block, position in np.ndindex(reached.shape):
-        reached[block, position] = any(
-            ((edit.site, edit.block) != (site, block) or position not in (edit.positions or ()))
-            and unseen(edit, site, block, config.n_layers, n, position=position) is None
+    reached = np.zeros((len(rows_of), n), dtype=bool)
+    for row, position in np.ndindex(reached.shape):
+        place = rows_of[row]
+        reached[row, position] = any(
+            ((edit.site, edit.block) != place or position not in (edit.positions or ()))
+            and unseen(edit, *place, config.n_layers, n, position=position) is None
             for edit in patches
         )
 
-    def pick_position(block: int, position: int, source: second.Other = other) -> None:
-        second.toggle(Patch(site, block, position=position).edit(source.ids), source)
+    def pick_position(row: int, column: int, source: second.Other = other) -> None:
+        of_row, block = rows_of[row]
+        second.toggle(Patch(of_row, block, position=first + column).edit(source.ids), source)
 
+    square = "<span style='color:{}'>■</span> {}".format
+    key = [square(scene.palette.positive, "orange: the other text’s answer comes along")]
+    if way != second.DENOISING:
+        key = [square(scene.palette.negative, "blue: your answer is lost")]
+    if first > 0 and first == next(iter(different), None):
+        begin = marks.safe(" | ".join(words_at[first]))
+        key.append(f"left of {begin}: both texts are equal, nothing to copy")
+    if len(rows_of) > config.n_layers:
+        key.append("last row: the prediction is read there, at the last token")
+    texts = None
+    if n - first <= WRITTEN:
+        texts = [[in_cell(effect) for effect in row[few]] for row in drawn.now.tolist()]
     with picture:
-        if n > 12:
+        labels = list(map(" | ".join, words_at))[few]
+        if n - first > 4:
             sheet.sideways("patching_map", 560)
-        labels = list(map(" | ".join, words_at))
-        made_here = [(block, position) for block, position in cells_of(site) if position < n]
         grid = maps.Map(
-            "", effects, ends=(-1, 1), unit=f"{size}{unit}", framed=made_here, tint=reached
+            "",
+            drawn.map(lambda cells: cells[:, few]),
+            ends=(-1, 1),
+            unit=f"{size}{unit}",
+            framed=[(row, position - first) for row, position in made_here],
+            tint=reached[:, few],
+            texts=texts,
+            key=key,
         )
-        fig = maps.maps([grid], blocks, labels, None, scene.mode)
+        positions = range(first, n)
+        fig = maps.maps(
+            [grid], row_names, labels, None, scene.mode, positions=positions, large=True
+        )
         alt = f"{SITES[site]} patched at each block and position ({way})"
         scene.chart(fig, key="patching_map", alt=alt, which=(way, site), on_cell=pick_position)
     mine, theirs = (target.top(run, at)[0] for run in (pair.own, pair.other))
     my_words = f"{words.as_code(mine.shown)} ({words.percent(mine.probability)})"
     their_words = f"{words.as_code(theirs.shown)} ({words.percent(theirs.probability)})"
     after_which = " | ".join(map(words.as_code, words_at[at]))
-    text = (
-        f"After {after_which}, the model predicts {my_words} in your prompt and {their_words} in the "
+    found_text = [
+        f"After {after_which}, the model predicts {my_words} in your text and {their_words} in the "
         "other text."
-    )
-    places = activation_patching.strongest(
-        site, effects.now, differing(scene.run.ids, other.ids), LEAST
-    )
+    ]
+    places = activation_patching.strongest(site, effects.now, different, LEAST)
     sizes = [effect_at(effects, place) for place in places]
     tokens_there = [" | ".join(map(words.as_code, words_at[p])) for _, p in places]
     if abs(sizes[0].now) < LEAST:
@@ -380,24 +511,32 @@ if found is not None:
             least = f"{LEAST} logits"
         else:
             least = words.percent(LEAST)
-        moves = f"No single patch of {NAMES[site]} moves the answer by {least} or more."
+        says_first = f"No single patch of {NAMES[site]} moves the answer by {least} or more."
         if site == "resid_pre":
-            moves = f"Beyond the words that differ, {moves[0].lower()}{moves[1:]}"
+            says_first = f"Beyond the words that differ, {says_first[0].lower()}{says_first[1:]}"
     else:
         block_there, position_there = places[0]
-        moves = (
-            f"Patching one vector at {tokens_there[0]} {does(sizes[0])}. It is {PLACES[site]} block "
-            f"{block_there} (position {position_there})"
+        copied = words.as_code(words_at[position_there][-1])
+        says_first = (
+            f"Copy one vector at {copied} (block {block_there}) into your text: {comes(sizes[0])}."
+        )
+        others_there = (
+            f"The copied vector is {PLACES[site]} block {block_there} at {tokens_there[0]} "
+            f"(position {position_there})"
         )
         if len(places) > 1 and abs(sizes[1].now) >= LEAST:
             block_there, position_there = places[1]
-            moves += (
+            others_there += (
                 f"; another is block {block_there} at {tokens_there[1]} (position {position_there}), "
                 f"with {in_short(sizes[1].now)}"
             )
-        moves += "."
+        found_text.append(f"{others_there}.")
+    if site == "resid_pre":
+        found_text += way_of_the_answer(drawn.now, row_names, words_at)
     with sentence:
-        words.prose(f"{moves} {text}", "block", "residual stream")
+        words.prose(says_first, "block", "residual stream")
+    with found_there:
+        words.prose(" ".join(found_text), "block", "residual stream")
 made: dict[str, float] = {}
 if found is not None and patches:  # all that were clicked, at once
     logit = target.whole(scene.run, at, answers[0], answers[1])[0]
@@ -414,7 +553,7 @@ if found is not None and patches:  # all that were clicked, at once
     made = {"logit": logit, **shares, "change": change}
     count = len(patches)
     data = f'data-count="{count}" data-effect="{made[size]}" data-logit="{logit}"'
-    st.html(f'<div data-testid="patches_made" {data}></div>')
+    found_there.html(f'<div data-testid="patches_made" {data}></div>')
     what = f"These {count} patches now apply on every page. Together they"
     bring = "bring"
     move = "move"
@@ -431,12 +570,14 @@ if found is not None and patches:  # all that were clicked, at once
         text = f"{move} the difference by {in_short(change)}"
     elif way != second.DENOISING:
         text = f"{take} away {words.percent(-made[size])} of the answer"
-    words.prose(f"{what} {text}. The maps show your prompt without {them}.")
-guide(other)
+    with found_there:
+        words.prose(f"{what} {text}. The maps show your text without {them}.")
+with below:
+    guide(other)
 
 # ---- one head at a time ----
 
-st.subheader("Which head, and which part of it", anchor=False)
+st.subheader("Which head, and which part of it?", anchor=False)
 said = (
     "Here we patch one head at a time, at all positions. If its **values** matter but its "
     "**pattern** does not, the head looks at the same places in both texts and finds something "

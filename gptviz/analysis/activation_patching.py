@@ -340,6 +340,21 @@ def check_scale(lm: LanguageModel, ends: Ends) -> None:
         )
 
 
+def after_the_last_block(ends: Ends, direction: str, count: int) -> NDArray[np.float64]:
+    """(count,): by how many logits a patch of the stream behind the last block moves the difference.
+
+    The last of so many positions is the one that is looked at. No attention follows, so what stands there is the
+    whole answer, and the other places have no part in it.
+    """
+    one_of("direction", direction, DIRECTIONS)
+    moves = np.zeros(count)
+    if direction == "noising":
+        moves[-1] = -ends.distance
+    else:
+        moves[-1] = ends.distance
+    return moves
+
+
 def strongest(
     site: str, effects: NDArray[np.floating], differ: Sequence[int], least: float = 0.0
 ) -> list[tuple[int, int]]:

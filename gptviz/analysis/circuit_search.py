@@ -191,6 +191,69 @@ def in_order(
     )
 
 
+@dataclass(frozen=True)
+class Ranking:
+    """All heads in the order of their own effects, and F of the circuits of the first k of them, k = 0 to all.
+
+    A head's own effect is F with all heads minus F when this one alone is replaced. The order is by its size: a
+    head that lowers F belongs to the prediction as much as one that raises it.
+    """
+
+    heads: tuple[Head, ...]  # the largest effect first
+    effects: Values  # (L, H)
+    values: Values  # (N + 1,): F of the first 0, 1, ... N heads
+    whole: float  # F(M)
+    allowed: float  # by how much F(C) may differ from F(M)
+
+    @property
+    def fewest(self) -> int:
+        """The smallest k that keeps the prediction; where none does, the one that is closest to it."""
+        gaps = np.abs(self.values - self.whole)
+        kept = np.flatnonzero(gaps <= self.allowed)
+        if kept.size > 0:
+            return int(kept[0])
+        return int(gaps.argmin())
+
+    def size_of(self, heads: Heads) -> int | None:
+        """The k whose circuit these heads are; None where they are no beginning of the order."""
+        count = len(set(heads))
+        if set(heads) == set(self.heads[:count]):
+            return count
+        return None
+
+
+def ranked(passes: Passes, within: float = WITHIN, progress: Progress = ignore_progress) -> Ranking:
+    """`ranking` for the `Passes` of a text."""
+    everyone = all_heads(passes.lm)
+    count = len(everyone)
+    total = 2 * count + 1
+    effects = each_brings(passes, everyone, lambda done, _: progress(done, total))[0]
+    order = np.argsort(-np.abs(effects).ravel(), kind="stable")
+    heads = tuple(everyone[i] for i in order.tolist())
+    first = [heads[:size] for size in range(count + 1)]
+    values = passes.of(first, lambda done, _: progress(count + done, total))
+    return Ranking(heads, effects, values, passes.whole, allowed(passes.whole, values[0], within))
+
+
+@undisturbed
+def ranking(
+    lm: LanguageModel,
+    text: Text,
+    target: Target,
+    baseline: str = "mean",
+    feed_forwards: bool = True,
+    position: int = -1,
+    within: float = WITHIN,
+    progress: Progress = ignore_progress,
+) -> Ranking:
+    """Order all heads by their own effect, and measure the circuits of the first k heads, for every k.
+
+    N heads take N passes for the order, each from the head's block on, and N + 1 for the circuits. `Passes`
+    explains the parameters.
+    """
+    return ranked(Passes(lm, text, target, baseline, feed_forwards, position), within, progress)
+
+
 def random_order(lm: LanguageModel, seed: int = 0) -> list[Head]:
     """All heads in a random order, as a baseline."""
     heads = all_heads(lm)

@@ -31,6 +31,7 @@ def curves(
     used: int = 0,
     up: Mapping[str, Any] | None = None,
     written: Callable[[Any], str] | None = None,
+    main: str | None = None,
 ) -> Figure:
     """Lines over n places, labelled at their ends: (n,) each, over `names`; the last one is drawn in colour.
 
@@ -38,12 +39,14 @@ def curves(
     words; `axis` is the x axis, where `names` are not its labels (see `marks.token_ticks`), `up` what else
     the y axis has. `many` lines, the first of which matters most, are told apart by colour, dashes and marks,
     and named in a legend. `written` is how a number stands in a hover. NaN is a gap; with `dots` nothing
-    joins the numbers. The first `used` places stand on another ground.
+    joins the numbers. The first `used` places stand on another ground. Of many lines, the one called `main` is
+    drawn through, in colour and without marks.
     """
     colors = palette(mode)
     x = np.arange(len(names))
     other_colors = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
-    changed = any(values.was is not None for values in lines.values())
+    old = [values.was is not None for values in lines.values()]
+    changed = any(old)
     long = len(names) > 60
     labels = [*map(marks.safe, names)]
     quick = long and written is None  # a sentence for each of thousands of numbers takes long
@@ -67,12 +70,13 @@ def curves(
         if values.was is not None:
             old_hovers = _says(names, values.was, name, unit, written, f" {marks.UNCHANGED}")
             mark = {"size": 6, "symbol": f"{symbol}-open", "color": colors.ghost}
-            if many:
+            if many and name != main:
                 marked = {"mode": "lines+markers", "marker": mark}
             else:
                 marked = {}
+            is_first = number == 1 + next(i for i, line in enumerate(old) if line)
             ghost = marks.ghost_curve(
-                x, np.asarray(values.was), mode, old_hovers, showlegend=number == 1
+                x, np.asarray(values.was), mode, old_hovers, showlegend=is_first
             )
             traces.append(ghost | marked)
         numbers = np.asarray(values.now, dtype=np.float64)
@@ -90,7 +94,10 @@ def curves(
         else:
             hover = marks.says(map(marks.safe, _says(names, values.now, name, unit, written)))
         mode_of_line = "lines+markers"
-        if joined:
+        if name == main:
+            color = colors.accent
+            dash = None
+        if joined or name == main:
             mode_of_line = "lines"
         drawn: dict[str, Any] = {"mode": "markers" if dots else mode_of_line}
         drawn |= {"line": marks.line(color, 3, dash), "zorder": len(lines) - number if many else 0}

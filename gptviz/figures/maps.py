@@ -25,6 +25,9 @@ NAMED_ROWS = 50  # rows of a map that can each be labelled
 TALLEST = 640  # pixels of a map whose rows cannot
 GAP = 0.03  # of the page, between two maps
 TINT = 0.16  # how much of the accent lies over tinted cells
+LARGE = 290  # pixels that the rows of a large map share, or more where they are many
+LABEL_LINE = 19  # pixels of a line of the tokens' names, or of a key
+LABELS_ACROSS = 105  # characters of names that have room beside each other, over a large map
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Map:
     tint: NDArray[np.bool_] | None = None  # (R, T): which cells stand out as a ground
     color: str | None = None  # of the title
     written: bool = False  # whether the numbers stand in the cells, too
+    texts: Sequence[Sequence[str]] | None = None  # (R, T): what stands in the cells instead
+    key: Sequence[str] = ()  # lines above it that say what is what, as the figure's words
 
     @property
     def is_log(self) -> bool:
@@ -83,13 +88,15 @@ def maps(
     joint: bool = False,
     positions: Sequence[int] | None = None,
     place: str = "at `%{x}` (position %{customdata[0]})",
+    large: bool = False,
 ) -> Figure:
     """Maps side by side, the first row on top; the cell `at` (row, position) is framed in each: all of a row
     where there is no position, all of a position where there is no row.
 
     `shown` is DIFFERENCE, CHANGED or UNCHANGED, where the panels have both runs; with `joint` all have one
     scale. `positions` are the tokens' own, where they do not follow each other. ValueError where `rows` and
-    `labels` do not fit the cells. `place` is what a hover says of a column.
+    `labels` do not fit the cells. `place` is what a hover says of a column. A `large` map is the picture of its
+    page: high rows, and its tokens on top, as far as they have room.
     """
     for panel in panels:
         if np.shape(panel.cells.now) != (len(rows), len(labels)):
@@ -125,19 +132,25 @@ def maps(
             "xgap": 1 if len(labels) <= 80 / n else 0,
             "ygap": 1 if len(rows) <= NAMED_ROWS else 0,
         }
-        behind = {
+        behind: Drawn = {
             "customdata": _behind(panel, positions),
             "hoverongaps": False,
             "coloraxis": coloraxis,
         }
-        traces.append(
-            marks.cells(z.astype(np.float32), _says(panel, place), **behind, **places, **gaps)
-        )
+        on_top = large and _have_room(labels)
+        says = _says(panel, place)
+        if on_top:  # the axis has some names in two lines, a hover has them in one
+            says = says.replace("%{x}", "%{text}")
+            behind["text"] = [[*map(marks.safe, labels)]] * len(rows)
+        traces.append(marks.cells(z.astype(np.float32), says, **behind, **places, **gaps))
+        texts = panel.texts
         if panel.written:
             texts = [
                 ["" if value != value else fixed(value, 2) for value in row] for row in z.tolist()
             ]
-            numbers.append(marks.in_cells(texts, z, layout[coloraxis], 12, **places))
+        if texts is not None:
+            written_size = 15 if large else 12
+            numbers.append(marks.in_cells(texts, z, layout[coloraxis], written_size, **places))
         edge = {"showgrid": False, "showline": True, "mirror": True}
         domain = {"domain": [start, start + width], "anchor": axes[1]}
         room = {"range": [-0.5, len(labels) - 0.5]}
@@ -147,6 +160,10 @@ def maps(
                 "tickmode": "linear",
                 "tickfont": {"size": 12},
             }  # there is room for each
+        if on_top:
+            alias = {str(i): _in_two_lines(label) for i, label in enumerate(labels)}
+            layout[xaxis] |= {"side": "top", "tickangle": 0, "labelalias": alias}
+            layout[xaxis] |= {"tickfont": {"size": 14}}
         layout[yaxis] = edge | {
             "type": "category",
             "range": [len(rows) - 0.5, -0.5],
@@ -160,6 +177,15 @@ def maps(
         else:
             ink = {"font": {"color": panel.color}}
         layout["annotations"].append(marks.heading(f"<b>{panel.title}</b>", start, 1, **ink))
+        if panel.key:
+            names_room = 4
+            if on_top:
+                names_room += 2 * LABEL_LINE
+            words = "<br>".join(panel.key)
+            font = {"size": 14, "color": palette(mode).quiet}
+            layout["annotations"].append(
+                marks.heading(words, start, 1, yshift=names_room, font=font)
+            )
         if panel.tint is not None:
             layout["shapes"] += _tinted(panel.tint, mode, axes)
         for row, column in (*panel.framed, *([] if at is None else [at])):
@@ -176,10 +202,31 @@ def maps(
         row_height = 14.0
     else:
         row_height = min(8, TALLEST / len(rows))
-    height = max(140 + len(rows) * row_height, 280)
     title_room = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
+    key_room = max(0, LABEL_LINE * max(len(panel.key) for panel in panels) - marks.BAR)
+    if large:
+        row_height = max(row_height, LARGE / len(rows))
+        title_room = key_room + 8
+        names_below = 110
+        if _have_room(labels):
+            title_room += 2 * LABEL_LINE
+            names_below = 4
+        height = marks.BAR + title_room + len(rows) * row_height + names_below
+    else:
+        height = max(140 + len(rows) * row_height, 280)
     layout["plot_bgcolor"] = palette(mode).grid  # between the cells, so that one near 0 stands out
     return figure(traces + numbers, layout, mode, height, t=marks.BAR + title_room)
+
+
+def _have_room(labels: Sequence[str]) -> bool:
+    """Whether these names, two of a place in two lines, can stand beside each other over a large map."""
+    longest = max((len(line) for label in labels for line in label.split(" | ")), default=0)
+    return len(labels) * (longest + 1) <= LABELS_ACROSS
+
+
+def _in_two_lines(label: str) -> str:
+    """A name as Plotly reads it; of two of one place, one below the other."""
+    return marks.safe(label).replace(" | ", "<br>")
 
 
 def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gptviz.analysis.shares import Waterfall
 from gptviz.both import Both
@@ -18,6 +19,8 @@ from gptviz.figures.theme import Figure, Mode, figure, palette
 ROW = 25  # pixels of a row of a grid, or a bar of a waterfall
 WRITTEN_COLUMNS = 12  # of a grid: above it its cells have no room for numbers
 HIGH_ROWS = 8  # of a grid: with them a cell has room for two lines
+WRITTEN_HEADS = 20  # of a row: with more there is no room for their ranks
+KEPT_HEIGHT = 400  # pixels of the map of a circuit's heads, whatever their number
 VISIBLE = 0.005  # below it two decimals are zeros: the scale and the hover say how little it is
 SHORT = {"attention bias": "bias", "attention": "att", "feed-forward": "ff"}
 
@@ -104,6 +107,74 @@ def share_grid(
     return figure(
         traces, layout, mode, height=marks.BAR + 34 + rows * height, t=marks.BAR + 26, r=4
     )
+
+
+def kept_heads(
+    inside: Collection[tuple[int, int]],
+    ranks: NDArray[np.integer] | None,
+    effects: Floats | None,
+    shape: tuple[int, int],
+    mode: Mode,
+) -> Figure:
+    """Which heads a circuit has, (L, H): those are lit, the others dim. A row a block, the first on top.
+
+    `ranks`, (L, H), say which head is the strongest (1), and stand in the cells; `effects`, (L, H), what muting
+    each alone takes away. Without both, nothing stands in the cells.
+    """
+    rows, count = shape
+    colors = palette(mode)
+    lit = np.zeros(shape, dtype=np.float32)
+    for block, head in inside:
+        lit[block, head] = 1
+
+    def sentence_of(block: int, head: int) -> str:
+        parts = ["left out"]
+        if (block, head) in inside:
+            parts = ["kept"]
+        if ranks is not None:
+            parts.append(f"number {ranks[block, head]} of {rows * count}")
+        if effects is not None:
+            parts.append(f"muting it alone takes away {fixed(float(effects[block, head]), 3)}")
+        return f"block {block} · head {head}: {', '.join(parts)}"
+
+    hovers = [[sentence_of(b, h) for h in range(count)] for b in range(rows)]
+    scale = [(0.0, colors.panel), (1.0, colors.accent)]
+    axis: dict[str, Any] = {"cmin": 0, "cmax": 1, "colorscale": scale, "showscale": False}
+    drawn = {"hovertext": hovers, "xgap": 4, "ygap": 4, "coloraxis": "coloraxis"}
+    traces = [marks.cells(lit, "%{hovertext}", **drawn)]
+    size = 16
+    if count > 8 or rows > 8:
+        size = 12
+    if ranks is not None and count <= WRITTEN_HEADS:
+        numbers = marks.in_cells(ranks.astype(str).tolist(), lit, axis, size)
+        numbers["textfont"]["color"] = [
+            colors.paper if is_lit else colors.quiet for is_lit in lit.flat
+        ]
+        traces.append(numbers)
+    plain = marks.BARE | {"tickmode": "array", "tickfont": {"size": 14 if size == 16 else 12}}
+    across = {
+        "side": "top",
+        "tickvals": np.arange(count),
+        "ticktext": [str(head) for head in range(count)],
+        "range": [-0.5, count - 0.5],
+    }
+    down = marks.names_down(rows) | {"ticktext": [f"block {b} " for b in range(rows)]}
+    square = "<span style='color:{}'>■</span> {}".format
+    key = [square(colors.accent, "kept"), square(colors.masked, "replaced")]
+    if ranks is not None:
+        key.append("1: the strongest head")
+    layout = {
+        "coloraxis": axis,
+        "xaxis": plain | across,
+        "yaxis": plain | down,
+        "plot_bgcolor": colors.paper,
+        "annotations": [
+            marks.heading(
+                "   ".join(key), 0, 1, yshift=26, font={"size": 14, "color": colors.quiet}
+            )
+        ],
+    }
+    return figure(traces, layout, mode, height=KEPT_HEIGHT, t=56, r=4)
 
 
 def direct_and_total(direct: Floats, total: Floats, opened: tuple[int, int], mode: Mode) -> Figure:

@@ -46,7 +46,8 @@ def at_point(page, key, curve, i):
 CLICKS = {
     "circuit": (
         {"circuit": SIXTEEN, "score": "0.9764"},
-        (("circuit_sheet", (3, 4)), "block 4 · head 3", {"circuit": SIXTEEN.replace("4.3+", "")}),
+        (("circuit_heads", (3, 4)), "block 4 · head 3", {"circuit": SIXTEEN.replace("4.3+", "")}),
+        (("circuit_sheet", (3, 4)), "block 4 · head 3", {"circuit": SIXTEEN}),
     ),
     "compare": (
         {"vs": "text", "vs_text": "Four green parrots sang behind the old mill."},
@@ -111,11 +112,11 @@ CLICKS = {
     "patching": (
         {"text": "The man took off", "other": "The woman took off"},
         (
-            ("patching_map", (1, 2)),
-            r"block 2 at `·man \| ·woman` \(position 1\)",
+            ("patching_map", (0, 2)),
+            r"into block 2 at `·man \| ·woman` \(position 1\)",
             {"edits": f"resid_pre.2@1={WOMAN}"},
         ),
-        (("patching_map", (1, 2)), "", {"edits": ""}),  # once more, and it is undone
+        (("patching_map", (0, 2)), "", {"edits": ""}),  # once more, and it is undone
         (
             ("patching_head_map", (4, 3), *FOURTH),
             "block 3 head 4:values",

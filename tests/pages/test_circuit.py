@@ -8,10 +8,11 @@ import pytest
 
 from gptviz.analysis import circuit
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
-from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, score
+from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, ranking, score
 from gptviz.digits import fixed, significant
+from gptviz.ui.shell import slow
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.specs import charts, opened, paragraph, words
+from tests.specs import charts, keys, opened, paragraph, prose, words
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
@@ -19,7 +20,7 @@ SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
 
 def here(at):
     """Size and F of the circuit on the screen, and the sheet's colours."""
-    sheet, curve = charts(at)[:2]
+    _, curve, sheet = charts(at)[:3]
     values = np.array(curve["data"][0]["y"], float)
     (size,) = np.flatnonzero(np.isfinite(values))
     return int(size), float(values[size]), np.array(sheet["data"][0]["z"])
@@ -65,11 +66,50 @@ def test_a_small_score_is_compared_by_the_digits_that_it_has(run_page, mini):
     assert run_page("circuit", **query, score=f"{value + 5e-4:.4f}").warning
 
 
+def test_it_opens_with_the_fewest_of_the_strongest_heads_that_are_enough(run_page, mini):
+    at = run_page("circuit")
+    kept, curve = charts(at)[:2]
+    mill = mini.encode(" mill")[0]
+    found = ranking(mini, DEFAULT_TEXT, mill, "sample")
+    heads = found.heads[: found.fewest]
+    lit = {tuple(place) for place in np.argwhere(np.array(kept["data"][0]["z"])).tolist()}
+    assert lit == set(heads) and here(at)[0] == len(heads) < 48
+    ranks = dict(zip(found.heads, range(1, 49), strict=True))
+    assert kept["data"][1]["text"] == [str(ranks[head]) for head in all_heads(mini)]
+    line = next(line for line in curve["data"] if line["name"] == "strongest first")
+    assert np.allclose(line["y"], found.values, atol=1e-5)
+    said = f"**{len(heads)} strongest heads**, and the model still says `·mill`."
+    assert said in re.sub("<.*?>", "", prose(at))
+    value = by_edits(mini, DEFAULT_TEXT, heads, mill)
+    assert here(at)[1] == pytest.approx(value, abs=1e-5)
+    at.slider(key="circuit_keep").set_value(5).run()
+    assert at.query_params["keep"] == "5" and here(at)[0] == 5
+    value = by_edits(mini, DEFAULT_TEXT, found.heads[:5], mill)
+    assert here(at)[1] == pytest.approx(value, abs=1e-5)
+    assert "`·mill` loses too much of its probability" in prose(at)
+    link = next(block.value for block in at.code if "score=" in block.value)
+    assert "keep=5&score=" in link and "circuit=" not in link
+    at.button(key="circuit_fewest").click().run()
+    assert here(at)[0] == len(heads) and not at.query_params["keep"]
+    for key, count in (("circuit_none", 0), ("circuit_all", 48)):  # a number says it, and no list
+        at.button(key=key).click().run()
+        assert here(at)[0] == count and at.query_params["keep"] == str(count)
+        assert not at.query_params.get("circuit")
+
+
+def test_where_many_passes_take_long_the_order_waits_for_a_click(run_page, monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 0)
+    at = run_page("circuit", text=TEXT, others="zero")
+    assert not keys(at, "circuit_keep") and len(charts(at)[1]["data"]) == 1
+    at.button(key="circuit_order").click().run()
+    assert at.query_params["heads_order"] == "on" and at.slider(key="circuit_keep").value < 48
+
+
 def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch):
     # among which it searches: the test is short then
     few = [(0, 1), (1, 3), (4, 3), (5, 0), (5, 3)]
     monkeypatch.setattr(sys.modules[Circuit.__module__], "all_heads", lambda lm: few)
-    at = run_page("circuit", text=TEXT, others="zero")
+    at = run_page("circuit", text=TEXT, others="zero", heads_order="off")
     at.button(key="circuit_add").click().run()
     assert at.query_params["search"] == "add"
     token = int(mini.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
@@ -85,7 +125,7 @@ def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch
     table = next(one.value for one in tables if "way" in one.value)
     assert np.allclose(table["value"][: len(found.steps)], found.steps["value"], atol=1e-5)
     # each with its own Stop
-    both = run_page("circuit", text=TEXT + " one", others="zero", search="both")
+    both = run_page("circuit", text=TEXT + " one", others="zero", search="both", heads_order="off")
     assert [line["name"] for line in charts(both)[1]["data"][1:3]] == [
         "removed one by one", "added one by one",
     ]  # fmt: skip
@@ -108,8 +148,8 @@ def test_its_worth_is_score(run_page, mini):
 
 
 def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini):
-    at = run_page("circuit", edits="z.4.3=zero", others="mean")
-    sheet, numbers = charts(at)[0]["data"]
+    at = run_page("circuit", edits="z.4.3=zero", others="mean", keep=48)
+    sheet, numbers = charts(at)[2]["data"]
     mill = mini.encode(" mill")[0]
     everyone = set(all_heads(mini))
     old, without, new, gone = (
@@ -129,10 +169,10 @@ def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini
     brings = [table.loc[(5, 0), name] for name in ("unchanged brings", "brings")]
     assert brings == pytest.approx([old - without, new - gone], abs=1e-5)
     at = run_page("circuit", text=TEXT, edits="z.4.3=zero", others="mean", sheet_unchanged="off")
-    assert "<br>" not in charts(at)[0]["data"][1]["text"][last]
+    assert "<br>" not in charts(at)[2]["data"][1]["text"][last]
     at.button(key="circuit_sheet_beside").click().run()
     assert (
-        "<br>" in charts(at)[0]["data"][1]["text"][last]
+        "<br>" in charts(at)[2]["data"][1]["text"][last]
         and at.query_params["sheet_unchanged"] == "on"
     )
 

@@ -41,12 +41,18 @@ def test_the_maps_are_patching(run_page, mini, site, edits):
     worst = agreement(now).to_dict("records")
     for said, row in zip(small_table(at, "attribution patching"), worst, strict=False):
         assert said[1:] == [significant(row[name]) for name in ("largest", "correlation", "worst")]
-    panels = zip((*places["data"], *heads["data"]), sites, strict=False)
+    panels = zip((places["data"][0], *heads["data"]), sites, strict=False)
     for panel, name in panels if site == "resid_pre" else [(places["data"][0], site)]:
-        effect, unchanged = (table[table["site"] == name]["effect"] for table in (now, was))
-        assert np.allclose(np.ravel(panel["z"]), effect, atol=1e-4)
+        effect, unchanged = (
+            table[table["site"] == name]["effect"].to_numpy().reshape(6, -1) for table in (now, was)
+        )
+        if name == site:  # the map begins at the first token that differs, ·man | ·woman
+            assert not effect[:, 0].any() and not unchanged[:, 0].any()
+            effect, unchanged = effect[:, 1:], unchanged[:, 1:]
+        grid = np.array(panel["z"])[:6]  # below it is the row behind the last block
+        assert np.allclose(grid, effect, atol=1e-4)
         if edits:
-            assert np.allclose(np.array(panel["customdata"])[..., 1].ravel(), unchanged, atol=1e-3)
+            assert np.allclose(np.array(panel["customdata"])[:6, :, 1], unchanged, atol=1e-3)
     assert not places["layout"].get("shapes")
     if edits:
         rows = in_numbers(at, "patching")
@@ -73,10 +79,9 @@ def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini
         assert abs(table["metric"] - table["effect"]).iloc[0] == (way == "noising")
     ends = [lm.trace(text, keep=[]).logits(-1)[list(target)].diff() for text in texts]
     assert abs(float(ends[0] - ends[1])) < SHARES_FROM
-    grid = np.array(charts(at)[0]["data"][0]["z"])
-    assert (
-        np.allclose(grid, changes["own"][:24].reshape(6, 4), atol=1e-4) and np.abs(grid).max() > 0.1
-    )
+    grid = np.array(charts(at)[0]["data"][0]["z"])[:6]
+    own = changes["own"][:24].reshape(6, 4)[:, 1:]
+    assert np.allclose(grid, own, atol=1e-4) and np.abs(grid).max() > 0.1
     coloraxis = charts(at)[0]["layout"]["coloraxis"]
     assert (coloraxis["cmin"], coloraxis["cmax"]) == (-1, 1)
     sentences = prose(at).replace("\n", " ").split(". ")
@@ -85,7 +90,7 @@ def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini
     ]
     assert len(told) >= 3 and all("logits" in part and "%" not in part for part in told)
     made = attributes(at, "patches_made")
-    assert float(made["effect"]) == pytest.approx(grid[2, 1], abs=1e-4)
+    assert float(made["effect"]) == pytest.approx(grid[2, 0], abs=1e-4)
     rows = in_numbers(at, "patching")
     assert not {"metric", "effect"} & set(rows)
     assert np.allclose(rows["change"][:-1], changes["own"], atol=1e-4)
@@ -98,15 +103,42 @@ def test_the_headline_leaves_out_the_difference_itself(run_page, way):
     """Into block 0 at ·man | ·woman goes the other token: that it is the other text is no finding."""
     at = run_page("patching", text=TEXT, other=OTHER, patch_way=way)
     grid = np.array(charts(at)[0]["data"][0]["z"])
-    assert grid[0, 1] == pytest.approx(1 if way == "denoising" else -1, abs=1e-4)  # the map has it
-    said = next(line for line in words(at).splitlines() if line.startswith("Patching one vector"))
+    assert grid[0, 0] == pytest.approx(1 if way == "denoising" else -1, abs=1e-4)  # the map has it
+    first, more = (
+        next(line for line in words(at).splitlines() if begin in line)
+        for begin in ("Copy one vector", "The copied vector is")
+    )
     places = [
-        (int(b), int(p)) for b, p in re.findall(r"block (\d) (?:at [^(]*)?\(position (\d)\)", said)
+        (int(b), int(p)) for b, p in re.findall(r"block (\d) (?:at [^(]*)?\(position (\d)\)", more)
     ]
     assert [b for b, _ in places] == [1, 5]
-    for block, position in places:
-        share = abs(grid[block, position])
+    for (block, position), said in zip(places, (first, more), strict=True):
+        share = abs(grid[block, position - 1])
         assert share == np.abs(grid[block]).max() and f"{significant(100 * share, 2)} %" in said
+
+
+@pytest.mark.parametrize("way", ["denoising", "noising"])
+def test_the_last_row_is_a_patch_behind_the_last_block(run_page, mini, way):
+    at = run_page("patching", text=TEXT, other=OTHER, patch_way=way)
+    target = [int(mini.trace(text, keep=[]).next_tokens(1)["id"][0]) for text in (TEXT, OTHER)]
+    own, other = (
+        mini.trace(text, keep=[]).logits(-1).double()[target].diff().item()
+        for text in (TEXT, OTHER)
+    )
+    *_, row = np.array(charts(at)[0]["data"][0]["z"])
+    for position, effect in zip((1, 2, 3), row, strict=True):
+        patch = Patch("resid_post", 5, position=position).edit(mini.encode(OTHER))
+        logits = mini.trace(TEXT, keep=[], edits=[patch]).logits(-1).double()
+        moved = (logits[target].diff().item() - own) / abs(other - own)
+        assert effect == pytest.approx(moved if way == "denoising" else -moved, abs=1e-4)
+
+
+def test_a_change_that_looks_ahead_keeps_the_columns_before(run_page, mini):
+    """A mean over the text moves tokens before the first one that differs: they are drawn, too."""
+    query = {"text": TEXT, "other": OTHER, "target": 7, "against": 300}
+    at = run_page("patching", **query, edits="z.0.1=mean,embed=mean")
+    assert len(charts(at)[0]["data"][0]["z"][0]) == 4
+    assert len(charts(run_page("patching", **query))[0]["data"][0]["z"][0]) == 3
 
 
 def test_the_switch_lets_the_texts_change_places(run_page, mini):
@@ -128,14 +160,14 @@ def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page
     assert np.allclose(before["data"][0]["z"], after["data"][0]["z"], atol=1e-6)
     shapes = after["layout"]["shapes"]
     assert [[shape[end] for end in ("x0", "x1", "y0", "y1")] for shape in shapes] == [
-        [0.5, 3.5, 2.5, 5.5],  # what it reaches: this position and later ones, in later blocks
-        [0.5, 1.5, 1.5, 2.5],
+        [-0.5, 2.5, 2.5, 6.5],  # what it reaches: this position and later ones, in later blocks
+        [-0.5, 0.5, 1.5, 2.5],
     ]
     said = attributes(changed, "patches_made")
     his, her = (mini.encode(word)[0] for word in (" his", " her"))
     logits = mini.trace(TEXT, keep=[], edits=[made]).logits(-1).double()
     assert float(said["logit"]) == pytest.approx(float(logits[her] - logits[his]), abs=1e-5)
-    assert float(said["effect"]) == pytest.approx(after["data"][0]["z"][2][1], abs=1e-5)
+    assert float(said["effect"]) == pytest.approx(after["data"][0]["z"][2][0], abs=1e-5)
 
 
 def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini):
@@ -190,7 +222,8 @@ def test_two_chosen_words_are_measured(run_page, mini):
     table = patching(mini, OTHER, TEXT, (7, 300), "resid_pre", position=2)
     # of two words whose ends lie close; before the first change
     change = table["logit"] - table["logit"][0]
-    assert np.allclose(charts(at)[0]["data"][0]["z"], change.to_numpy().reshape(6, 3), atol=1e-4)
+    grid = charts(at)[0]["data"][0]["z"][:6]
+    assert np.allclose(grid, change.to_numpy().reshape(6, 3)[:, 1:], atol=1e-4)
 
 
 def test_a_click_makes_a_patch_and_a_second_one_undoes_it(monkeypatch):

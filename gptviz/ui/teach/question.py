@@ -29,6 +29,7 @@ from gptviz.ui.words import counted as counted_words, escaped, is_or_are
 
 ANSWERS = "guide_answers"  # (guide, step) -> what was given; None where it was skipped
 HINTS = "guide_hints"  # (guide, step) -> how many are shown
+SHOWN_CIRCUIT = "gptviz_circuit"  # the text and the heads that "Circuit" shows, as they are written
 NEXT_WORD = "next_word"  # the key whose answer stands behind the text
 # keys whose answer is to be seen in the tokens or in the reach of a choice -> the keys of these on the page
 HIDES = {"pieces": ("chips",), "token_count": ("chips",), "window_count": ("dw_window",)}
@@ -260,6 +261,10 @@ def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
             open_head = f"{block}.{head}"
         if ask.key == "smallest_circuit":
             chosen = st.session_state.get("circuit")
+            shown_text, shown = st.session_state.get(SHOWN_CIRCUIT, ("", None))
+            is_counted = st.session_state.get("keep") is not None
+            if chosen is None and is_counted and shown_text == state.TEXT.value:
+                chosen = shown
         else:
             chosen = open_head
         if chosen:

@@ -25,7 +25,7 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
             place = f" · head {row['head']}"
         return f"{called[row['site']]}, block {row['block']}{place}"
 
-    st.subheader("All patches from one gradient", anchor=False)
+    st.subheader("Can one gradient say what all patches would do?", anchor=False)
     agreements = agreement(table)
     text = "**Attribution patching** estimates what every patch would do, from one pass and its gradient: "
     text += "(new value − old value) × gradient, summed."

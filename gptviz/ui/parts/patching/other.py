@@ -273,7 +273,7 @@ def _rows(scene: Scene, other: Other) -> None:
         roles = ("corrupt", "clean")
     else:
         roles = ("clean", "corrupt")
-    cells = [f"<div><b>prompt, {roles[0]}</b><b>other, {roles[1]}</b></div>"]
+    cells = [f"<div><b>your text ({roles[0]})</b><b>other text ({roles[1]})</b></div>"]
     for is_drawn, group in groupby(zip(is_near, columns, kinds, strict=True), key=itemgetter(0)):
         members = list(group)
         alike = f"<span>… {len(members)} alike</span>"
