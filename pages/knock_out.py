@@ -228,8 +228,7 @@ def of_all_parts() -> list[str]:
     said = []
     if rescue is not None and opened != rescue:
         said.append(
-            f"{words.capital(said_names[rescue])} is the one to mute: {token} is back, "
-            f"at **{left_without(rescue)}**."
+            f"Mute {said_names[rescue]} instead, and {token} is back at **{left_without(rescue)}**."
         )
     if still[is_head].all():
         said.append("No single head changes it.")

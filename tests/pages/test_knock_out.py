@@ -157,3 +157,18 @@ def test_a_part_whose_muting_brings_a_lost_word_back_comes_first(run_page, mini,
     assert (story + percent(best["probability"]) in said) == rescued
     assert ("brings `·mill` back" in said) == (table["probability"].max() >= 0.9 * was >= 1.8 * now)
     assert ("With head 4·3 off, muting head 0·6 as well" in said) == (edit == "z.4.3=zero")
+
+
+def test_a_word_that_another_part_would_bring_back_is_told_of_beside_the_one_that_is_muted(
+    run_page, mini
+):
+    table = knock_out(mini.edited("z.4.3=zero"), DEFAULT_TEXT, MILL)
+    heads = table[table["kind"] == "head"]
+    best = heads.loc[heads["probability"].idxmax()]
+    of_another = table["probability"][3 * 10 + 4]
+    said = words(run_page("knock_out", text=DEFAULT_TEXT, edits="z.4.3=zero", block=3, head=4))
+    assert (
+        f"Mute head 3·4, and the probability of `·mill` rises to **{percent(of_another)}**" in said
+    )
+    instead = f"Mute head {best['block']}·{best['head']} instead, and `·mill` is back at **"
+    assert instead + percent(best["probability"]) in said
