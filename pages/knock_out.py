@@ -401,7 +401,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         ("circuit", "Which heads are enough? The circuit", pair),
     ):
         link(to, state.link() | more, label=label)
-text = f"**What to look for.** {WHAT_FOR[null]} Orange: without the part, {what} falls. Blue: it rises. "
+text = f"**What to look for.** {WHAT_FOR[null]} Orange on the map: without the part, {what} falls. Blue: it rises. "
 opposite = int((np.sign(table["effect"]) != np.sign(-table["lost"])).sum())
 if measure == "logit" and opposite:
     text += (
