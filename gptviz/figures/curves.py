@@ -44,7 +44,8 @@ def curves(
     """
     colors = palette(mode)
     x = np.arange(len(names))
-    other_colors = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
+    # in another order than heads have: those of a few lines are far from each other
+    other_colors = (*(colors.heads[i] for i in (1, 2, 0, 7)), colors.quiet)
     old = [values.was is not None for values in lines.values()]
     changed = any(old)
     long = len(names) > 60

@@ -763,7 +763,7 @@ def _dials(canvas: Canvas, data: Data, colors: Palette) -> None:
             angle = position * pair["speed"]
             end = (x + radius * math.cos(angle), y - radius * math.sin(angle))
             canvas.add(Line(((x, y), end), color, 4.0), Disc(*end, 6.0, color))
-        canvas.write(x, y + radius + 20, pair["between"], SMALL, colors.output, anchor="middle")
+        canvas.write(x, y + radius + 20, pair["between"], SMALL, colors.accent, anchor="middle")
     canvas.height = y + radius + 30
 
 

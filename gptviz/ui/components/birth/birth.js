@@ -25,11 +25,11 @@ function map({ data, state, colors, em }, left, top, side) {
   });
   return [
     gv.h('path', { d: `M${left} ${top}${data.tokens.map(() => `h${cell}v${cell}`).join('')}H${left}Z`, fill: 'none', stroke: colors.grid, 'stroke-width': 2 }),
-    gv.h('g', { 'shape-rendering': 'crispEdges' }, out), letters, key({ data, colors, em }, left + side, top + 0.6 * em, cell)];
+    gv.h('g', { 'shape-rendering': 'crispEdges' }, out), letters, key({ colors, em }, left + side, top + 0.6 * em, cell)];
 }
 
 // What is seen, in the corner that the causal mask leaves empty.
-function key({ data, colors, em }, right, top, cell) {
+function key({ colors, em }, right, top, cell) {
   const said = (line, words, fill = colors.ink) => gv.h('text', { x: right, y: top + line * LINE * em, 'text-anchor': 'end', 'font-size': 0.9 * em, fill }, words);
   const wide = 6 * em, y = top + 1.9 * LINE * em;
   return [

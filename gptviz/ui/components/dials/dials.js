@@ -23,7 +23,7 @@ function drawing({ mode, distance }, { speed }) {
   const colors = gv.palette(mode), between = distance * speed;
   return `<circle r="${RADIUS}" fill="none" stroke="${colors.quiet}" stroke-width="1.5"/>`
     + `<path d="M ${RADIUS - 8} 0 H ${RADIUS + 8}" stroke="${colors.quiet}" stroke-width="1.5"/>`
-    + `<g class="turning"><path d="${arc(between)}" fill="none" stroke="${colors.output}" stroke-width="7"/>${hand(colors.key, RADIUS)}`
+    + `<g class="turning"><path d="${arc(between)}" fill="none" stroke="${colors.accent}" stroke-width="7"/>${hand(colors.key, RADIUS)}`
     + `<g transform="rotate(${-degrees(between)})">${hand(colors.query, RADIUS)}</g></g>`;
 }
 

@@ -170,7 +170,7 @@ def _own_heads(frame: Frame) -> None:
         )
 
     theme = palette(scene.mode)
-    ways = ("largest_scaled", "divided", theme.output), ("largest", "not divided", theme.positive)
+    ways = ("largest_scaled", "divided", theme.output), ("largest", "not divided", theme.quiet)
     for name, division, color in side_by_side(ways):
         st.markdown(f"**Largest weight, {division} by √{d}**")
         sheet.bars(
