@@ -50,9 +50,7 @@ above = st.container()
 left, right = st.columns([5, 3], gap="medium")
 with left:
     sheet_of_text = st.container()
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_heads"):
-        block, head = sheet.head_controls(scene)
-        change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
+    block, head = sheet.head_controls(scene)
 with right:
     story = st.container()
 find = partial(heads.general_job, plain)
@@ -361,6 +359,9 @@ with story, st.container(border=True, key="heads_story"):
         words.prose("**Without it:** its label claims nothing that can be tried.")
     else:
         words.prose("**Without it:** no trial has been held yet.")
+    if scene.run.edits:
+        st.caption("*In general* and *without it* are about the unchanged model.")
+    change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
     switches()
 
 # ---- details ----

@@ -422,8 +422,14 @@ with sheet.details():
     sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
     # of a changed model: the floor is where the unchanged stream ends
     unchanged = scene.unchanged
-    sources = [numbers.way, numbers.half_plane, numbers.path_table]
-    sheet.code_of(unchanged, sources, numbers.path, at, key="in_code_path", what="the path")
+    sheet.code_of(
+        unchanged,
+        [numbers.way, numbers.half_plane, numbers.path_table],
+        numbers.path,
+        at,
+        key="in_code_path",
+        what="the path",
+    )
     sheet.code_of(
         scene,
         [],

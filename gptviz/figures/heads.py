@@ -66,7 +66,7 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
     down = marks.names_down(rows) | {"ticktext": [f"{b} " for b in range(rows)]}
     families = marks.family_colors(mode)
     key = {f"■ {family}": color for family, color in families.items()}
-    key["■ nothing in particular"] = theme.quiet
+    key["■ none of these"] = theme.quiet
     below = {"yanchor": "top", "yshift": -6}
     layout = {
         "xaxis": marks.BARE | across | {"title": {"text": "head"}},
@@ -75,7 +75,9 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
         "annotations": [marks.heading(f"looks for {marks.words(key)}", 0, 0, **below)],
     }
     tall = 25
-    if rows <= 8:
+    if rows <= 6:
+        tall = 56
+    elif rows <= 8:
         tall = 46
     return figure([heat], layout, mode, height=44 + KEY + rows * tall, t=44, r=4, b=KEY)
 

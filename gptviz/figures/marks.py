@@ -359,7 +359,7 @@ def window(position: int, n_tokens: int, size: int) -> slice:
 # What heads look for, each with the roles that do: a family has one colour, a role its own word and shape.
 FAMILIES = {
     "repeats": ("induction", "copies"),
-    "tokens close by": ("previous", "itself", "nearby"),
+    "neighbours": ("previous", "itself", "nearby"),
     "certain tokens": ("marks", "favourite"),
 }
 FAMILY_COLORS = (0, 2, 1)  # of the palette's heads: blue, green, orange

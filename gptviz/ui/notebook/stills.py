@@ -768,7 +768,7 @@ def _path(canvas: Canvas, data: Data, colors: Palette) -> None:
     high = max(x for x, _ in points)
     top = max(y for _, y in points)
     left = 24.0
-    right = 600.0
+    right = 580.0
     above = 30.0
     floor = 430.0
     scale = min((right - left) / ((high - low) or 1.0), (floor - above) / (top or 1.0))
@@ -804,8 +804,8 @@ def _path(canvas: Canvas, data: Data, colors: Palette) -> None:
         x, y = at(data["tips"][data["longest"]])
         start = at(data["stops"][data["longest"]])
         color = part_colors[data["longest"] % 2]
-        place = ((x + start[0]) / 2 + 10, (y + start[1]) / 2 - 6)
-        canvas.write(*place, data["longest_said"], SMALL, color, bold=True)
+        place = ((x + start[0]) / 2, (y + start[1]) / 2 - 10)
+        canvas.write(*place, data["longest_said"], SMALL, color, anchor="middle", bold=True)
     shown = data["steps"][data["shown"][data["block"]]]
     lines = [("attention adds", colors.output), ("feed-forward adds", colors.positive)]
     lines.append(("the embedding begins", colors.quiet))
@@ -815,7 +815,7 @@ def _path(canvas: Canvas, data: Data, colors: Palette) -> None:
         lines.append(("dotted: put there by a change", colors.ink))
     lines += [("", colors.ink), *((line, colors.ink) for line in shown["says"])]
     for row, (line, color) in enumerate(lines):
-        canvas.write(right + 60, above + 20 * row, line, LABEL, color)
+        canvas.write(right + 40, above + 20 * row, line, LABEL, color)
     canvas.height = floor + 30
 
 

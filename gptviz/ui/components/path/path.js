@@ -83,9 +83,11 @@ function rings(frame, data, colors) {
 function labels(frame, data, count) {
   const { at, em } = frame, size = 0.95 * em, arrows = arrowsOf(data).map((ends) => ends.map(at)), steps = data.tips.length;
   const taken = { boxes: [], points: arrows.flatMap(along) }, middles = Array.from({ length: steps / 2 }, (_, b) => at(data.stops[2 * b + 1])), out = [];
-  const add = (place, said, more, must) => {
-    const { box, cost } = placed(frame, place, said, size, taken), strays = middles.some((other) => far(other, box) < far(place, box) - 1);
-    if (!must && (cost >= 30 || strays)) return;
+  const distance = (box, ends) => Math.min(...along(ends).map((point) => far(point, box)));
+  const nearest = (box) => arrows.slice(1).map((ends) => distance(box, ends)).reduce((best, one, s, all) => (one < all[best] ? s : best), 0);
+  const add = (place, said, more, must, block) => {
+    const { box, cost } = placed(frame, place, said, size, taken);
+    if (!must && (cost >= 30 || Math.floor(nearest(box) / 2) !== block)) return;      // it would be taken for another block's
     taken.boxes.push(box);
     out.push({ box, said, size, ...more });
   };
@@ -94,7 +96,7 @@ function labels(frame, data, count) {
   const others = middles.map((_, b) => b).filter((b) => b !== data.block);
   for (const b of [data.block, ...others]) {
     const chosen = b === data.block;
-    if (count > 2 * b + 1) add(middles[b], chosen ? `block ${b}` : `${b}`, { weight: chosen ? 650 : 400, quiet: !chosen }, chosen);
+    if (count > 2 * b + 1) add(middles[b], chosen ? `block ${b}` : `${b}`, { weight: chosen ? 650 : 400, quiet: !chosen }, chosen, b);
   }
   return out;
 }
