@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Edit
-from gptviz.analysis import head_formulas as formulas, head_general, head_roles
+from gptviz.analysis import head_formulas as formulas, head_general, head_roles, head_trial
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import trial as hold
 from gptviz.both import Both
@@ -30,6 +30,13 @@ TITLES |= {
 ACROSS = sheet.Param("across", str, "previous", sheet.if_there)
 UP = sheet.Param("up", str, "induction", sheet.if_there)
 UNSHOWN = " (not here)"
+# what the field calls a role, where the screen has a shorter word
+IN_PAPERS = {
+    "induction": "induction head",
+    "copies": "duplicate-token head",
+    "previous": "previous-token head",
+    "first": "attention sink",
+}
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
 frame = sheet.start_page("Heads on trial", choices=[ACROSS, UP, trial.CLAIM])
@@ -39,10 +46,13 @@ scene = sheet.trace(prompt, keep=sites, reduce=sheet.head_reductions(prompt), st
 
 lm = scene.lm
 plain = scene.run.plain
-above, doing = st.columns([3, 1], gap="small")
-block, head = sheet.head_controls(scene)
-with doing:
-    change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
+above = st.container()
+left, right = st.columns([5, 3], gap="medium")
+with left:
+    sheet_of_text = st.container()
+    block, head = sheet.head_controls(scene)
+with right:
+    story = st.container()
 find = partial(heads.general_job, plain)
 reads = "What every head does in general, texts read"
 stopped = "Stopped. What you see is about this text only."
@@ -83,6 +93,33 @@ looks = scene.get(sheet.head_sites(block), scene.reduce)["attn", block][
 ].tolist()
 scene.strip(weights=[*looks[: scene.position + 1], *[None] * (len(looks) - scene.position - 1)])
 
+
+def switches() -> None:
+    """Draw what switches off all heads of the block that have the opened one's label, here and in general."""
+    alike: dict[str, tuple[int, ...]] = {}
+    for where, roles in (
+        ("here", {role.head: role.kind for role in here.now.roles[block]}),
+        ("general", {h: role for (b, h), role in labels.items() if b == block}),
+    ):
+        role = roles.get(head, "alone")
+        bear = [h for h in roles if roles[h] == role and verdict_on(block, h, role) != "withdrawn"]
+        same_role = tuple(sorted(bear))
+        claims_something = head in same_role and not formulas.ROLES[role].quiet
+        if claims_something and len(same_role) > 1 and same_role not in alike.values():
+            alike[where] = same_role
+            usually = " (by their labels in general)"
+            if where == "here":
+                usually = ""
+            these = f"the {len(same_role)} *{formulas.ROLES[role].label}* heads of block {block}{usually}"
+            edit = Edit("z", block, "zero", same_role)
+            means = "their outputs z are zero, so they add nothing"
+            action = change_menu.Action(
+                f"Switch off {these}", edit, "zᵢ = 0", means, f"Switch on again {these}"
+            )
+            says = f"Heads {', '.join(map(str, same_role))}, on every page"
+            change_menu.switch(action, f"heads_{where}", says)
+
+
 # ---- the labels ----
 
 
@@ -109,36 +146,20 @@ def cell_here(role: head_roles.HeadRole) -> figures.Cell:
 
 
 def draw_labels(of: sheet.Scene, key: str, where: str, cells: list[list[figures.Cell]]) -> None:
-    st.markdown(f"**{where.capitalize()}**")
     sheet.sideways(f"heads_{key}", 80 + 64 * n_heads)
     fig = figures.role_sheet(cells, (block, head), scene.mode)
     alt = f"Every head's label {where}"
     of.chart(fig, key=f"heads_{key}", alt=alt, on_cell=state.open_head)
 
 
-left, right = st.columns(2, gap="medium")
 n_heads = lm.config.n_heads
 now = [[cell_here(role) for role in row] for row in here.now.roles]
-with left:
+with sheet_of_text:
     draw_labels(scene, "here", "on this text", now)
-if general is not None:
-    numbers = general.table[["block", "head", "role", "share"]].itertuples(index=False)
-    flat = [cell(*row) for row in numbers]
-    with right:
-        rows = [flat[i : i + n_heads] for i in range(0, len(flat), n_heads)]
-        draw_labels(scene.unchanged, "general", "in general", rows)
-    pairs = [*zip((cell for row in now for cell in row), flat, strict=True)]
-    same = sum(one.role == other.role and not one.hidden for one, other in pairs)
-    unseen = sum(one.hidden for one, _ in pairs)
-    too = ""
-    if unseen:
-        too = f" {unseen} more cannot show their usual label here (grey)."
-    said = (
-        "Click a head to open it. *Resting* heads leave more than half of their attention on the first "
-        "token. Trials: ✓ the label holds · ○ not shown to be needed · ? undecided · struck out: withdrawn. "
-        f"{same} of {len(pairs)} heads have the same label on this text as in general.{too}"
-    )
-    words.prose(said, "head", "attention")
+    said = "Click a head for its story."
+    if tried:
+        said += " On trial: ✓ the label held · ○ not shown to be needed · ? undecided · struck out: withdrawn."
+    st.caption(said)
 if hidden:
     cannot = ", ".join(f"*{formulas.ROLES[role].label}*" for role in hidden)
     st.markdown(
@@ -165,8 +186,30 @@ if hidden:
             sheet.button(f"{example}: shows {shown_roles}", f"heads_offer_{number}", take)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
 
+# ---- in general ----
+
+if general is not None:
+    st.subheader("Does every head always do the same?", anchor=False)
+    numbers = general.table[["block", "head", "role", "share"]].itertuples(index=False)
+    flat = [cell(*row) for row in numbers]
+    pairs = [*zip((cell for row in now for cell in row), flat, strict=True)]
+    same = sum(one.role == other.role and not one.hidden for one, other in pairs)
+    unseen = sum(one.hidden for one, _ in pairs)
+    too = ""
+    if unseen:
+        too = f" {unseen} more cannot show their usual label here (grey)."
+    words.prose(
+        f"{same} of {len(pairs)} heads have the same label on this text as in general, on many texts.{too} "
+        "*Resting* heads leave more than half of their attention on the first token. In general:",
+        "head",
+        "attention",
+    )
+    rows = [flat[i : i + n_heads] for i in range(0, len(flat), n_heads)]
+    draw_labels(scene.unchanged, "general", "in general", rows)
+
 # ---- all heads as points, and the opened one ----
 
+st.subheader("Which heads stand out?", anchor=False)
 left, right = st.columns([6, 5], gap="medium")
 
 
@@ -215,29 +258,6 @@ with left:
         pick=lambda point: state.open_head(*map(int, point["customdata"][:2])),
     )
 with right:
-    # the block's heads of the opened one's label, here and in general
-    alike: dict[str, tuple[int, ...]] = {}
-    for where, roles in (
-        ("here", {role.head: role.kind for role in here.now.roles[block]}),
-        ("general", {h: role for (b, h), role in labels.items() if b == block}),
-    ):
-        role = roles.get(head, "alone")
-        bear = [h for h in roles if roles[h] == role and verdict_on(block, h, role) != "withdrawn"]
-        same_role = tuple(sorted(bear))
-        claims_something = head in same_role and not formulas.ROLES[role].quiet
-        if claims_something and len(same_role) > 1 and same_role not in alike.values():
-            alike[where] = same_role
-            usually = " (by their labels in general)"
-            if where == "here":
-                usually = ""
-            these = f"the {len(same_role)} *{formulas.ROLES[role].label}* heads of block {block}{usually}"
-            edit = Edit("z", block, "zero", same_role)
-            means = "their outputs z are zero, so they add nothing"
-            action = change_menu.Action(
-                f"Switch off {these}", edit, "zᵢ = 0", means, f"Switch on again {these}"
-            )
-            says = f"Heads {', '.join(map(str, same_role))}, on every page"
-            change_menu.switch(action, f"heads_{where}", says)
     given = mine.map(lambda role: [role.shares.get(name) for name in formulas.SHARES])
     if usual is None:
         general_shares = None
@@ -285,32 +305,64 @@ if scene.run.edits:
 # ---- the trial ----
 
 held = trial.draw(scene, block, head, labels, tried)
-with above:
+
+
+def on_text() -> str:
+    """The story's first part: what the opened head does on this text."""
     was = mine.was
     if was and mine.now.kind == "favourite" and was.favourite != mine.now.favourite:
         was = None  # it kept looking at another token
     share = Both(mine.now.share, was and was.shares.get(mine.now.kind))
-    text = f"On this text, **block {block}, head {head}** {words.does(mine.now, scene.labels)}."
+    text = f"**On this text** it {words.does(mine.now, scene.labels)}"
     if mine.now.share is not None:
-        text += f" That takes **{share.arrow('%')}** of its attention"
+        text += f": **{share.arrow('%')}** of its attention"
         if mine.now.share_of_rest is not None and mine.now.rest >= WORTH_SAYING:
             text += f", {words.percent(mine.now.share_of_rest)} of what it does not leave on the first token"
-        text += "."
-    if usual is None:
-        text += " What it does in general is being measured."
-    else:
-        role = usual["role"]
-        part = f" ({percent_of(usual['share'])})".replace(" ()", "")
-        if role == mine.now.kind:
-            text += f" In general it does the same{part}."
-        else:
-            text += f" In general it {formulas.ROLES[role].does}{part}"
-            text += ", which this text cannot show." if role in hidden else "."
+    text += "."
     if heads.scaled(scene.run, block, head):
         text += f" {heads.SCALED}"
-    if held:
-        text += f" {trial.verdict(held)}"
-    words.prose(text, "head", "block")
+    return text
+
+
+def in_general() -> str:
+    """The second part: what it does on many texts."""
+    if usual is None:
+        return "**In general:** that is being measured."
+    role = usual["role"]
+    part = f" ({percent_of(usual['share'])})".replace(" ()", "")
+    if role == mine.now.kind:
+        return f"**In general** it does the same{part}."
+    text = f"**In general** it {formulas.ROLES[role].does}{part}"
+    if role in hidden:
+        text += ", which this text cannot show"
+    return f"{text}."
+
+
+with above:
+    text = "Each head is labelled by where it looks, and the label is put on trial."
+    if tried:
+        ended = sum(one.verdict == "holds" for one in tried.values())
+        of_all = f"{ended} of {words.counted(len(tried), 'label')}"
+        text += f" So far, **{of_all} held**."
+    words.prose(text, "head")
+with story, st.container(border=True, key="heads_story"):
+    title = f"**Block {block}, head {head}: *{formulas.ROLES[mine.now.kind].label}***"
+    if mine.now.kind in IN_PAPERS:
+        title += f", in papers *{IN_PAPERS[mine.now.kind]}*"
+    words.prose(title)
+    words.prose(on_text())
+    words.prose(in_general())
+    if held is not None:
+        words.prose(f"**Without it** {trial.without(held)} {trial.in_short(held)}")
+        st.caption("How is that measured?", help=trial.measured_on(held))
+    elif usual is not None and usual["role"] not in head_trial.TESTABLE:
+        words.prose("**Without it:** its label claims nothing that can be tried.")
+    else:
+        words.prose("**Without it:** no trial has been held yet.")
+    if scene.run.edits:
+        st.caption("*In general* and *without it* are about the unchanged model.")
+    change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
+    switches()
 
 # ---- details ----
 

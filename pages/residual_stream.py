@@ -1,4 +1,4 @@
-"""The residual stream: of the selected token as a ladder, of all tokens as maps; and a block's two shortcuts."""
+"""The residual stream: of the selected token as a path and a ladder, of all as maps; a block's two shortcuts."""
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from gptviz.model import TransformerBlock
 from gptviz.training.live import gradients as lesson
 from gptviz.training.live.parts import NoShortcutBlock
 from gptviz.ui import sheet, words
+from gptviz.ui.components.path import draw_path
 from gptviz.ui.shell import change_menu, state
 
 # by what a write does to the stream: see `gptviz.analysis.stream.does`
@@ -108,7 +109,7 @@ found = streams.now
 sizes = found.sizes[:, at]
 writes = found.writes[:, at]
 
-# ---- the ladder ----
+# ---- the path ----
 
 above = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -120,19 +121,21 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         *(change_menu.Part("site", block, position=at, site=site) for site in offered),
         key="stream",
     )
+ways = sheet.of(scene, numbers.way, at)
 with above:
     largest = int(writes.argmax())
-    biggest = "Here all of them are zeros."
+    count = words.counted(len(writes), "step")
+    lead = f"{count} lead from {label} to the model's guess"
+    start = words.significant(float(sizes[0]))
+    end = words.significant(float(sizes[-1]))
     if writes[largest]:
-        biggest = (
-            f"The largest contribution comes from the {numbers.PARTS[largest % 2]} of block "
-            f"{largest // 2}, with a norm of {words.significant(float(writes[largest]))}."
-        )
+        longest = f"the {numbers.PARTS[largest % 2]} of block {largest // 2}"
+        first = f"{lead}; the longest is {longest}."
+    else:
+        first = f"{lead}, and here all of them are zeros."
     words.prose(
-        f"Every block adds two vectors to the residual stream of {label}: attention's, then the "
-        f"feed-forward's. {biggest} The stream's norm goes from "
-        f"{words.significant(float(sizes[0]))} at the start to "
-        f"**{words.significant(float(sizes[-1]))}** at the end.",
+        f"{first} Every block adds two vectors to the residual stream: attention's, then the "
+        f"feed-forward's. The stream's norm goes from {start} at the start to **{end}** at the end.",
         "residual stream",
         "block",
         "attention",
@@ -156,15 +159,18 @@ with above:
         else:
             sites = [(site, b) for b in range(layers) for site in numbers.SITES]
             words.prose(sheet.why_same(scene, f"the residual stream of {label}", sites, at))
-
-
-scene.chart(
-    figures.ladder(streams, at, scene.label, block, scene.mode),
-    key="stream_ladder",
-    alt=f"The residual stream of {scene.label} (position {at}) and the {len(writes)} vectors added to it",
-    pick=lambda bar: state.BLOCK.set(round(float(bar["x"])) // 2),  # that at the end the last one
-    which=(f"block{block}",),
-)
+    alt = f"The path of the residual stream of {scene.label} (position {at}), in {count}"
+    if all(np.isfinite(one.stops).all() for one in ways.all):
+        draw_path(
+            "stream_path",
+            figures.path_drawn(streams, ways, at),
+            block,
+            alt,
+            state.BLOCK.set,
+            saved=scene.saved("stream_path", alt, f"block{block}"),
+        )
+    else:
+        st.info("The stream has numbers that are not finite: its path cannot be drawn.")
 
 
 def says(write: int) -> str:
@@ -201,12 +207,31 @@ sheet.say(
     sites=[(site, block) for site in ("attn_out", "mlp_out")],
     position=at,
 )
+floor = "where the stream ends"
+if ways.was is not None:
+    floor = "where the unchanged stream ends"
+st.caption(
+    "Each arrow is one contribution; click it to choose its block. A point's distance from 0 is the stream's "
+    f"norm. Its angle to the floor is the angle to {floor}. Both are exact. A point shows these two "
+    "numbers of a whole vector, so an arrow may look shorter than the vector that was added."
+)
+sheet.example_row("A copied passage", "He and she", "Once upon a time")
+
+# ---- the ladder ----
+
+st.subheader("How large, and in which direction?", anchor=False)
+scene.chart(
+    figures.ladder(streams, at, scene.label, block, scene.mode),
+    key="stream_ladder",
+    alt=f"The residual stream of {scene.label} (position {at}) and the {len(writes)} vectors added to it",
+    pick=lambda bar: state.BLOCK.set(round(float(bar["x"])) // 2),  # that at the end the last one
+    which=(f"block{block}",),
+)
 st.caption(
     "Grey: the norm of the stream before a part. Beside it: the norm of what the part adds. The "
     "cosine below tells its direction: 1 is more of the same, 0 is something new, −1 takes back "
     "what was there. Click a bar to choose its block."
 )
-sheet.example_row("A copied passage", "He and she", "Once upon a time")
 
 # ---- every token ----
 
@@ -217,7 +242,7 @@ def pick(row: int, column: int) -> None:
     scene.select(column)
 
 
-st.subheader("Every token, part by part", anchor=False)
+st.subheader("What does every part add to every token?", anchor=False)
 sheet.end_unless_near("writes")
 empty = np.full((1, len(scene.tokens)), np.nan)  # the embedding joins nothing
 shown = sheet.shown(scene, streams.map(lambda s: np.concatenate([s.sizes, s.cosines])))
@@ -318,6 +343,7 @@ with sheet.panel(
     if is_open:
         gradients(scene)
 
+st.subheader("What does the end consist of?", anchor=False)
 shares = found.shares[:, at]
 most = int(shares[1:].argmax()) + 1
 rest = 1 - float(shares.sum())  # of a pass whose stream was changed on the way
@@ -376,6 +402,16 @@ with sheet.details():
         missing="–",
     )
 
+    axis_end = ways.all[0].stops[-1]
+    sheet.numbers_of(
+        "residual-stream-path",
+        lambda: ways.map(lambda one: numbers.path_table(one, axis_end)),
+        "A row per stop of the path: how far the stream lies along the direction in which the unchanged "
+        "stream ends, how far from it, its norm, and the angle between the two.",
+        what="the stops of the path",
+        missing="–",
+    )
+
     def every_token() -> Both[pd.DataFrame]:
         return with_moved(
             streams.map(lambda s: numbers.all_tokens_table(s, scene.labels)), slice(None)
@@ -384,6 +420,16 @@ with sheet.details():
     caption = "A row per contribution and token: the numbers of the two maps."
     sheet.numbers_of("residual-stream-all", every_token, caption, "every token", "–")
     sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
+    # of a changed model: the floor is where the unchanged stream ends
+    unchanged = scene.unchanged
+    sheet.code_of(
+        unchanged,
+        [numbers.way, numbers.half_plane, numbers.path_table],
+        numbers.path,
+        at,
+        key="in_code_path",
+        what="the path",
+    )
     sheet.code_of(
         scene,
         [],

@@ -151,6 +151,63 @@ def _share(part: Floats, end: Floats, square: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
+class Way:
+    """The residual stream of one token as vectors, from the corner (all zeros) to its end."""
+
+    stops: Floats  # (S + 1, D) the stream before each write, and at the end
+    tips: Floats  # (S, D) the stream before each write and the write, added: the next stop, without edits
+
+
+@reads(*SITES)
+def way(lm: LanguageModel, t: Trace, position: int) -> Way:
+    """Follow the stream of the token at `position` from write to write."""
+
+    def row_of(key: tuple[str, int]) -> Floats:
+        return t[key][position].numpy().astype(np.float64)  # (D,)
+
+    stops = np.array([row_of(key) for key in _way(t.config.n_layers)])
+    writes = np.array([row_of((WRITES[s % 2], s // 2)) for s in range(len(stops) - 1)])
+    return Way(stops, stops[:-1] + writes)
+
+
+def half_plane(rows: Floats, end: Floats) -> Floats:
+    """Where vectors lie beside the axis through `end`: how far along it, and how far from it.
+
+    (..., D) and (D,) -> (..., 2). A row's norm is its distance from the corner (0, 0), and the angle
+    between it and `end` is the angle at the corner. Where `end` is all zeros there is no axis: then nothing lies
+    along it, and all of a row's norm is distance.
+    """
+    size = np.linalg.norm(end)
+    axis = np.divide(end, size, out=np.zeros_like(end), where=size > 0)
+    along = rows @ axis  # (..., D) -> (...)
+    away = np.linalg.norm(rows - along[..., None] * axis, axis=-1)
+    return np.stack([along, away], axis=-1)
+
+
+def path_table(found: Way, end: Floats) -> pd.DataFrame:
+    """A table of the stream's stops beside the axis through `end`: after the embedding, after each write.
+
+    Columns: step, along, away, norm, degrees (the angle to the axis; NaN where there is none).
+    """
+    places = half_plane(found.stops, end)
+    along, away = places.T
+    norms = np.hypot(along, away)
+    degrees = np.degrees(np.arctan2(away, along))
+    degrees[norms == 0] = np.nan
+    if not end.any():
+        degrees[:] = np.nan
+    columns = {"along": along, "away": away, "norm": norms, "degrees": degrees}
+    return pd.DataFrame({"step": step_names(len(found.tips) // 2)} | columns)
+
+
+@reads(*SITES)
+def path(lm: LanguageModel, t: Trace, position: int) -> pd.DataFrame:
+    """The table of one token's path beside the axis through its own end: see `path_table`."""
+    found = way(lm, t, position)
+    return path_table(found, found.stops[-1])
+
+
+@dataclass(frozen=True)
 class Apart:
     """How far the residual stream of a pass with edits is from that of the unchanged pass.
 

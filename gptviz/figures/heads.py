@@ -17,6 +17,7 @@ from gptviz.figures.theme import Figure, Mode, figure, mixed, palette
 
 WRITTEN = 9  # heads across: with more, a cell has no room for a word
 MARKS = {"holds": "✓", "not shown": "○", "not decided": "?"}
+KEY = 34  # pixels below the cells
 GROUND = 0.42  # of the role's colour in its cell: the word on it stays readable
 POINTED = {"showlegend": True, "legend": marks.legend(1, 1.02)}
 
@@ -37,7 +38,8 @@ class Cell:
 def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: Mode) -> Figure:
     """A row a block and a column a head, (L, H): a colour and a word for each role; the chosen is framed.
 
-    A label that was withdrawn is struck out, any other that was tried has a mark.
+    A label that was withdrawn is struck out, any other that was tried has a mark. The key stands below:
+    what heads of a colour look for.
     """
     theme = palette(mode)
     roles = list(ROLES)
@@ -58,16 +60,26 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
         heat |= {
             "text": [[_word(cell, theme.quiet) for cell in row] for row in cells],
             "texttemplate": "%{text}",
-            "textfont": {"size": 10, "color": theme.ink},  # as large as a phone has room for
+            "textfont": {"size": 12, "color": theme.ink},
         }
     across = {"side": "top", "tickvals": np.arange(columns), "range": [-0.5, columns - 0.5]}
     down = marks.names_down(rows) | {"ticktext": [f"{b} " for b in range(rows)]}
+    families = marks.family_colors(mode)
+    key = {f"■ {family}": color for family, color in families.items()}
+    key["■ none of these"] = theme.quiet
+    below = {"yanchor": "top", "yshift": -6}
     layout = {
         "xaxis": marks.BARE | across | {"title": {"text": "head"}},
         "yaxis": marks.BARE | down | {"title": {"text": "block"}},
-        "shapes": [marks.around(*chosen, marks.line(theme.accent, 2.5))],
+        "shapes": [marks.around(*chosen, marks.line(theme.accent, 3))],
+        "annotations": [marks.heading(f"looks for {marks.words(key)}", 0, 0, **below)],
     }
-    return figure([heat], layout, mode, height=64 + rows * (34 if rows <= 8 else 25), t=44, r=4)
+    tall = 25
+    if rows <= 6:
+        tall = 56
+    elif rows <= 8:
+        tall = 46
+    return figure([heat], layout, mode, height=44 + KEY + rows * tall, t=44, r=4, b=KEY)
 
 
 def _word(cell: Cell, quiet: str) -> str:

@@ -356,10 +356,27 @@ def window(position: int, n_tokens: int, size: int) -> slice:
 # ---- roles of heads ----
 
 
+# What heads look for, each with the roles that do: a family has one colour, a role its own word and shape.
+FAMILIES = {
+    "repeats": ("induction", "copies"),
+    "neighbours": ("previous", "itself", "nearby"),
+    "certain tokens": ("marks", "favourite"),
+}
+FAMILY_COLORS = (0, 2, 1)  # of the palette's heads: blue, green, orange
+
+
+def family_colors(mode: Mode) -> dict[str, str]:
+    """The colour of each of the `FAMILIES`."""
+    colors = palette(mode).heads
+    chosen = [colors[place] for place in FAMILY_COLORS]
+    return dict(zip(FAMILIES, chosen, strict=True))
+
+
 def role_colors(mode: Mode) -> dict[str, str]:
     """A colour for each role; those that claim nothing are grey, a head at rest the darker one."""
     colors = palette(mode)
     faint = mixed(colors.paper, colors.quiet, 0.5)
     quiet_colors = {name: colors.quiet if name == "first" else faint for name in ROLES}
-    loud = [name for name, role in ROLES.items() if not role.quiet]
-    return quiet_colors | dict(zip(loud, colors.heads, strict=False))
+    families = family_colors(mode)
+    loud = {role: families[family] for family, roles in FAMILIES.items() for role in roles}
+    return quiet_colors | loud

@@ -1,4 +1,4 @@
-"""The residual stream of one token as a ladder.
+"""The residual stream of one token: as a path through a half-plane, and as a ladder of norms.
 
 Shapes: S writes (two a block, attention and then feed-forward). Attention's writes are purple, the
 feed-forward's gold, as on Anatomy; the stream that they join is grey.
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.analysis.stream import PARTS, Stream
+from gptviz.analysis.stream import PARTS, Stream, Way, half_plane
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.figures import marks
@@ -21,6 +21,71 @@ def part_colors(mode: Mode) -> tuple[str, str]:
     """The colours of attention's and of the feed-forward's writes."""
     colors = palette(mode)
     return colors.output, colors.feed_forward
+
+
+def path_drawn(streams: Both[Stream], ways: Both[Way], position: int) -> dict[str, Any]:
+    """What `components.path` draws of one token's stream: its stops in a half-plane, and each step's words.
+
+    The axis is where the unchanged stream ends: so the path of a changed model leaves the former one where
+    the change begins. `jumps` says after which steps the stream is not the sum, since a change put something
+    else there. `shown` is each block's longer step.
+    """
+    end = ways.all[0].stops[-1]
+    found = ways.now
+    stops = half_plane(found.stops, end)
+    tips = half_plane(found.tips, end)
+    sizes = streams.now.sizes[:, position]
+    writes = streams.now.writes[:, position]
+    gaps = np.abs(found.stops[1:] - found.tips).max(axis=1)
+    whose = "its end"
+    across = "direction in which the stream ends"
+    if ways.was is not None:
+        whose = "the unchanged end"
+        across = "direction in which the unchanged stream ends"
+    if not end.any():
+        across = "the stream ends as zeros: it has no direction"
+
+    def stream_after(stop: int) -> list[str]:
+        """Two lines about the stream at one of its stops."""
+        lines = [f"stream now: norm {significant(float(sizes[stop]))}"]
+        if sizes[stop] and end.any():
+            along, away = stops[stop]
+            lines.append(
+                f"angle to {whose}: {fixed(float(np.degrees(np.arctan2(away, along))), 0)}°"
+            )
+        return lines
+
+    steps = []
+    for step, norm in enumerate(writes):
+        adds = f"adds a vector of norm {significant(float(norm))}"
+        if norm == 0:
+            adds = "adds nothing"
+        name = f"block {step // 2} · {PARTS[step % 2]}"
+        says = [name, adds, *stream_after(step + 1)]
+        steps.append({"block": step // 2, "part": step % 2, "says": says})
+    longest = None
+    longest_said = ""
+    if writes.any():
+        longest = int(writes.argmax())
+        longest_said = f"longest: {significant(float(writes[longest]))}"
+    pairs = writes.reshape(-1, 2)
+    was = None
+    if ways.was is not None:
+        was = half_plane(ways.was.stops, end).tolist()
+    return {
+        "stops": stops.tolist(),
+        "tips": tips.tolist(),
+        "was": was,
+        "jumps": (gaps > streams.now.rounding).tolist(),
+        "begins": {"part": None, "says": ["the embedding", "begins the stream", *stream_after(0)]},
+        "steps": steps,
+        "shown": [2 * block + int(pair.argmax()) for block, pair in enumerate(pairs)],
+        "longest": longest,
+        "longest_said": longest_said,
+        "ends": f"end: norm {significant(float(sizes[-1]))}",
+        "across": across,
+        "up": "distance from the floor's direction",
+    }
 
 
 def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: Mode) -> Figure:

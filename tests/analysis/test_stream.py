@@ -19,9 +19,12 @@ from gptviz.analysis.stream import (
     block_at_work,
     cosine,
     does,
+    half_plane,
     ladder_table,
+    path,
     step_names,
     stream,
+    way,
 )
 from gptviz.model import TransformerBlock
 from tests.conftest import TEXTS, models
@@ -192,3 +195,37 @@ def test_how_far_two_streams_are_apart(mini):
     assert found.angles[9, 3] == pytest.approx(angle, rel=1e-6)
     nothing = apart(old, mini.trace(TEXT, edits=[Edit.parse("embed=zero")]))
     assert np.isinf(nothing.distances[0]).all()
+
+
+def test_a_path_has_the_streams_norms_and_its_angles_to_the_end(lm):
+    t = lm.trace(TEXT)
+    found = way(lm, lm.trace(TEXT, keep=SITES), 3)
+    last = lm.config.n_layers - 1
+    end = t["resid_post", last][3].double()
+    table = path(lm, t, 3)
+    rows = [t["embed"][3].double()]
+    for b in range(lm.config.n_layers):
+        rows += [t["resid_mid", b][3].double(), t["resid_post", b][3].double()]
+    assert list(table["step"]) == step_names(lm.config.n_layers)
+    assert np.allclose(table["norm"], [row.norm() for row in rows])
+    angles = [torch.cosine_similarity(row, end, 0).clamp(-1, 1).arccos().rad2deg() for row in rows]
+    assert np.allclose(table["degrees"], angles, atol=0.01)
+    assert np.allclose(found.tips, found.stops[1:], atol=1e-4 * end.abs().max().item())
+    places = half_plane(found.stops, found.stops[-1])
+    assert places[-1] == pytest.approx([end.norm().item(), 0], abs=1e-4)
+    # a step looks never longer than the vector that is added
+    seen = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    assert (seen <= stream(lm, t).writes[:, 3] * 1.0001).all()
+
+
+def test_beside_an_end_of_zeros_nothing_lies_along():
+    rows = np.array([[3.0, 4.0], [0.0, 0.0]])
+    assert half_plane(rows, np.zeros(2)).tolist() == [[0.0, 5.0], [0.0, 0.0]]
+
+
+def test_a_changed_streams_tip_is_what_was_added_and_not_what_was_put_there(lm):
+    t = lm.trace(TEXT, edits=["resid_mid.0=zero"])
+    found = way(lm, t, 2)
+    assert not found.stops[1].any()
+    added = t["resid_pre", 0][2] + t["attn_out", 0][2]
+    assert np.allclose(found.tips[0], added)

@@ -42,6 +42,7 @@ from gptviz.ui.components.lens import Legend, encoded, lens_grid
 from gptviz.ui.components.machine import machine as draw_machine
 from gptviz.ui.components.matrix import Panel, attention_panel, matrix as draw_matrix
 from gptviz.ui.components.merges import merges as draw_merges
+from gptviz.ui.components.path import draw_path
 from gptviz.ui.components.prompt import prompt as draw_prompt
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.components.spread import draw_spread
@@ -325,6 +326,30 @@ def merges(on: On) -> None:
     (piece,) = show_work(get_encoding("mini"), "understandably")
     last = len(piece.ids) - 1
     draw_merges(get_encoding("mini"), piece, last, last)
+
+
+def path(on: On) -> None:
+    """Two blocks of a changed model: the second one's first step is long, and the start is tiny."""
+    stops = [[0.0, 1.0], [10.0, 60.0], [20.0, 100.0], [90.0, 60.0], [120.0, 10.0]]
+    names = [f"block {s // 2} · {part}" for s, part in enumerate(["attention", "feed-forward"] * 2)]
+    drawn = {
+        "stops": stops,
+        "tips": stops[1:],
+        "was": [*stops[:3], [80.0, 50.0], [130.0, 0.0]],
+        "jumps": [False] * 4,
+        "begins": {"part": None, "says": ["the embedding", "begins the stream"]},
+        "steps": [
+            {"block": s // 2, "part": s % 2, "says": [name, "adds a vector"]}
+            for s, name in enumerate(names)
+        ],
+        "shown": [0, 2],
+        "longest": 2,
+        "longest_said": "longest: 90",
+        "ends": "end: norm 120",
+        "across": "the end's direction",
+        "up": "distance",
+    }
+    draw_path("path_example", drawn, 0, "Four steps", on("block"))
 
 
 def prompt(on: On) -> None:

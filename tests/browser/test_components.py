@@ -116,6 +116,10 @@ ACTIONS = {
         (click_weight, ["pick", [5, 3]]),
         (click_label, ["pick", [4, None]]),
     ],
+    "path": [
+        (by("path-arrow", step=2), ["block", 1]),
+        ("ArrowLeft Enter", ["block", 0]),
+    ],
     "surprise": [
         (by("surprise-chip", position=3), ["position", 2]),
         ("ArrowLeft Enter", ["position", 1]),
@@ -493,6 +497,39 @@ def test_a_recorded_training_shows_its_last_step_where_no_motion_is_wanted(open_
     assert birth_at(page, at=3, playing="false") == [30, 0.75, 0.5]
     part(page, "birth", by("birth-play")).click()
     assert birth_at(page, at=0, playing="false") == [0, 0.05, 1.7]
+    page.emulate_media(reduced_motion="no-preference")
+
+
+def path_says(page):
+    """The first line of what the path says of a step."""
+    return part(page, "path", by("path-says")).locator("b").inner_text()
+
+
+def test_a_path_draws_itself_once_and_a_click_ends_that(open_example):
+    page = open_example("path")
+    page.emulate_media(reduced_motion="no-preference")  # pages that were open before want none
+    page.reload()
+    picture = part(page, "path", by("path-picture", drawn=5))
+    part(page, "path", ".path[data-played]:not([data-playing])").wait_for()
+    picture.wait_for()
+    assert path_says(page) == "block 0 · attention"
+    part(page, "path", by("path-play")).click()
+    part(page, "path", by("path-picture", drawn=1)).wait_for()
+    part(page, "path", by("path")).click(position={"x": 5, "y": 5})
+    picture.wait_for()
+    assert part(page, "path", by("path")).get_attribute("data-playing") is None
+
+
+def test_a_path_stands_still_where_no_motion_is_wanted_and_goes_on_by_clicks(open_example):
+    page = open_example("path")
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    part(page, "path", by("path-picture", drawn=5)).wait_for()
+    for drawn, said in ((1, "the embedding"), (2, "block 0 · attention")):
+        part(page, "path", by("path-play")).click()
+        part(page, "path", by("path-picture", drawn=drawn)).wait_for()
+        assert path_says(page) == said
+    page.emulate_media(reduced_motion="no-preference")
 
 
 def test_every_merge_of_a_ladder_is_on_the_page(open_example):

@@ -14,7 +14,7 @@ FIRST_SCREEN = {  # what a page is about, with its lower edge in the first scree
     "feed_forward": ".st-key-gelu_dots .js-plotly-plot",
     "positions": ".st-key-position_dials .dials",
     "baselines": ".st-key-baselines_scale .js-plotly-plot",
-    "residual_stream": ".st-key-stream_ladder .js-plotly-plot",
+    "residual_stream": ".st-key-stream_path svg[data-drawn]",
 }
 
 # For a projector all type is larger, and the frame another, the same for all: a phone is narrower still.

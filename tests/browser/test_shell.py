@@ -149,7 +149,7 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
     ("name", "picture"),
     [
         ("attention", ".plot .cells"),
-        ("residual_stream", ".st-key-stream_ladder .js-plotly-plot"),
+        ("residual_stream", ".st-key-stream_path svg[data-drawn]"),
         ("knock_out", ".st-key-knock_out_map .js-plotly-plot"),  # below it: what can be set
     ],
 )

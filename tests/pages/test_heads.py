@@ -35,10 +35,13 @@ def points(figure):
 
 
 def verdict(at):
-    """What is said of the trial, with its numbers; above the page the same verdict stands without them."""
+    """What is said of the trial, with its numbers; the story has the same verdict without them."""
     said = [re.search(r"On trial as.*", element.value) for element in at.markdown]
-    above, there = (match.group() for match in said if match)
-    assert there.startswith(above) and "±" not in above
+    (there,) = (match.group() for match in said if match)
+    (story,) = [element.value for element in at.markdown if "**Without it**" in element.value]
+    assert "±" not in story
+    words = ("**holds**", "**withdrawn**", "**not decided**")
+    assert [word in story for word in words] == [word in there for word in words]
     return there
 
 
@@ -221,6 +224,13 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
     assert rows["replaced by its mean"][3] == f"{unlike['extra'].mean():#.3g}"
     words = {word for row in general["data"][0]["text"] for word in row}
     assert words == {"induction<br>✓", "<s>previous</s>", "resting<br>○", "mixed"}
+    # in the story: the mean probability of the right token, with the head and without
+    zero = trial.own.loc["zero"]
+    pairs = [
+        f"{percent(np.exp(-loss))} → {percent(np.exp(-loss - zero[name]))}"
+        for loss, name in ((2, "repeated_rise"), (4, "unrepeated_rise"))
+    ]
+    assert f"**{pairs[0]}** where a passage comes back, {pairs[1]} elsewhere" in prose(at)
     opened(at, "in_code_trial")
     at.number_input(key="head").set_value(1).run()
     assert "**withdrawn**" in verdict(at)
@@ -229,6 +239,9 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
         in verdict(at)
     )
     assert "picture = trial(lm, 0, 1, 'previous')" in at.code[-1].value
+    rise = a_trial(0, 1, "previous").own["rise"]["zero"]
+    both = f"**{percent(np.exp(-3))} → {percent(np.exp(-3 - rise))}**"
+    assert f"the right token gets {both}." in prose(at)
     hollow = [t for t in charts(at)[2]["data"] if t.get("name") == "previous"]
     assert set(hollow[0]["marker"]["symbol"]) == {"diamond-open"}  # its role has the diamond
     at.selectbox(key="claim").set_value("copies").run()

@@ -4,9 +4,11 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from gptviz.analysis.stream import stream
-from tests.specs import charts, in_numbers, number, prose, table
+from gptviz.digits import significant
+from tests.specs import charts, given, in_numbers, number, prose, table
 
 TEXT = "Sam and the dog and the cat"
 
@@ -59,9 +61,7 @@ def test_a_stream_that_ends_as_zeros_has_no_angle_and_no_shares(run_page):
 def test_where_nothing_is_written_no_write_is_called_the_largest(run_page):
     for edits, largest in (("attn_out.*=zero", True), ("attn_out.*=zero,mlp_out.*=zero", False)):
         said = prose(run_page("residual_stream", text="One two", edits=edits))
-        assert (
-            ("The largest contribution" in said) == largest == ("all of them are zeros" not in said)
-        )
+        assert ("the longest is" in said) == largest == ("all of them are zeros" not in said)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -73,3 +73,34 @@ def test_what_a_small_change_put_into_the_stream_is_not_told_of_rounding(run_pag
         assert (put in said, left in said) == (
             (bool(edits), not edits) if dtype == "float32" else (False, True)
         )
+
+
+def test_the_path_ends_where_the_stream_does_and_leaves_the_former_where_it_is_changed(
+    run_page, mini, trace
+):
+    at = run_page("residual_stream", text=TEXT, token=3, block=4, edits="z.4.3=zero")
+    path = given(at, "stream_path")
+    changed = mini.trace(TEXT, edits=["z.4.3=zero"])
+    norms = [changed["embed"][3].norm()]
+    for b in range(6):
+        norms += [changed["resid_mid", b][3].norm(), changed["resid_post", b][3].norm()]
+    assert np.allclose(np.linalg.norm(path["stops"], axis=1), norms, rtol=1e-4)
+    # the floor is where the unchanged stream ends
+    end = trace["resid_post", 5][3]
+    assert path["was"][-1] == pytest.approx([end.norm().item(), 0], abs=1e-2)
+    angle = np.degrees(np.arctan2(*path["stops"][-1][::-1]))
+    between = torch.cosine_similarity(end, changed["resid_post", 5][3], 0).arccos().rad2deg()
+    assert angle == pytest.approx(between.item(), abs=0.05)
+    assert np.allclose(path["stops"][:9], path["was"][:9], atol=1e-3)
+    assert not np.allclose(path["stops"][9], path["was"][9], atol=1e-3)
+    assert path["block"] == 4 and not any(path["jumps"])
+    writes = [changed[site, b][3].norm() for b in range(6) for site in ("attn_out", "mlp_out")]
+    assert path["longest"] == int(np.argmax(writes))
+    assert path["longest_said"] == f"longest: {significant(max(writes).item())}"
+
+
+def test_what_a_change_puts_into_the_stream_is_no_arrow(run_page):
+    at = run_page("residual_stream", text=TEXT, token=3, edits="resid_mid.2=zero")
+    path = given(at, "stream_path")
+    assert [step for step, jump in enumerate(path["jumps"]) if jump] == [4]
+    assert path["stops"][5] == [0, 0] and path["tips"][4] != [0, 0]

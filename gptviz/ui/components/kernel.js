@@ -111,7 +111,7 @@ const gv = (() => {
     const clicks = event.target === here && !here.matches('button, a') && ['Enter', ' '].includes(event.key);
     if (!next && !clicks) return;
     event.preventDefault();
-    if (clicks) return here.click();
+    if (clicks) return here.dispatchEvent(new MouseEvent('click', { bubbles: true, composed: true }));    // SVG has no click()
     here.tabIndex = -1;
     next.tabIndex = 0;
     next.focus();

@@ -767,6 +767,84 @@ def _dials(canvas: Canvas, data: Data, colors: Palette) -> None:
     canvas.height = y + radius + 30
 
 
+def _path(canvas: Canvas, data: Data, colors: Palette) -> None:
+    """Draw the whole path, its blocks numbered where there is room, and the words of the chosen block."""
+    points = [(0.0, 0.0), *data["stops"], *data["tips"], *(data["was"] or [])]
+    low = min(x for x, _ in points)
+    high = max(x for x, _ in points)
+    top = max(y for _, y in points)
+    left = 24.0
+    right = 580.0
+    above = 30.0
+    floor = 430.0
+    scale = min((right - left) / ((high - low) or 1.0), (floor - above) / (top or 1.0))
+
+    def at(point: Sequence[float]) -> tuple[float, float]:
+        return left + (point[0] - low) * scale, floor - point[1] * scale
+
+    canvas.write(left, 18, f"↑ {data['up']}", SMALL, colors.quiet)
+    canvas.write(right, floor + 20, f"{data['across']} →", SMALL, colors.quiet, anchor="end")
+    canvas.add(Line(((8.0, floor), (right + 8, floor)), colors.quiet, 1.5))
+    if data["was"]:
+        former = tuple(map(at, [(0.0, 0.0), *data["was"]]))
+        canvas.add(Line(former, colors.ghost, 2.0, "dash"))
+    _arrow(canvas, at((0.0, 0.0)), at(data["stops"][0]), colors.quiet, 3.0)
+    part_colors = (colors.output, colors.positive)
+    for step, tip in enumerate(data["tips"]):
+        chosen = data["steps"][step]["block"] == data["block"]
+        width = 5.0 if chosen else 3.0
+        _arrow(canvas, at(data["stops"][step]), at(tip), part_colors[step % 2], width)
+        if data["jumps"][step]:
+            jump = (at(tip), at(data["stops"][step + 1]))
+            canvas.add(Line(jump, colors.ink, 1.5, "dot"))
+    taken: list[tuple[float, float]] = []
+    for step in range(1, len(data["stops"]), 2):
+        x, y = at(data["stops"][step])
+        if all(math.hypot(x - a, y - b) > 1.5 * SMALL for a, b in taken):
+            taken.append((x, y))
+            canvas.write(x + 9, y - 4, str(step // 2), SMALL, colors.ink)
+    end = at(data["stops"][-1])
+    canvas.add(Disc(*end, 5.0, colors.ink))
+    canvas.write(end[0] + 8, end[1] - 12, data["ends"], SMALL, colors.ink, bold=True)
+    if data["longest"] is not None:
+        x, y = at(data["tips"][data["longest"]])
+        start = at(data["stops"][data["longest"]])
+        color = part_colors[data["longest"] % 2]
+        place = ((x + start[0]) / 2, (y + start[1]) / 2 - 10)
+        canvas.write(*place, data["longest_said"], SMALL, color, anchor="middle", bold=True)
+    shown = data["steps"][data["shown"][data["block"]]]
+    lines = [("attention adds", colors.output), ("feed-forward adds", colors.positive)]
+    lines.append(("the embedding begins", colors.quiet))
+    if data["was"]:
+        lines.append(("dashed: before the change", colors.ghost))
+    if any(data["jumps"]):
+        lines.append(("dotted: put there by a change", colors.ink))
+    lines += [("", colors.ink), *((line, colors.ink) for line in shown["says"])]
+    for row, (line, color) in enumerate(lines):
+        canvas.write(right + 40, above + 20 * row, line, LABEL, color)
+    canvas.height = floor + 30
+
+
+def _arrow(
+    canvas: Canvas, tail: tuple[float, float], tip: tuple[float, float], color: str, width: float
+) -> None:
+    """Draw an arrow; a dot where it is too short for one."""
+    length = math.dist(tail, tip)
+    if length < 0.5:
+        canvas.add(Disc(*tip, width / 2, color))
+        return
+    head = min(12.0, 0.7 * length)
+    across = (tip[0] - tail[0]) / length
+    down = (tip[1] - tail[1]) / length
+    neck = (tip[0] - across * head, tip[1] - down * head)
+    corners = (
+        tip,
+        (neck[0] - down * head / 2, neck[1] + across * head / 2),
+        (neck[0] + down * head / 2, neck[1] - across * head / 2),
+    )
+    canvas.add(Line((tail, neck), color, width), Line(corners, None, fill=color))
+
+
 STILLS: dict[str, Callable[[Canvas, Data, Palette], None]] = {
     "arcs": _arcs,
     "branches": _branches,
@@ -779,6 +857,7 @@ STILLS: dict[str, Callable[[Canvas, Data, Palette], None]] = {
     "machine": _machine,
     "matrix": _matrix,
     "merges": _merges,
+    "path": _path,
     "spread": _spread,
     "surprise": _surprise,
     "token_cards": _token_cards,

@@ -73,6 +73,7 @@ HEIGHTS = {
     "machine": 492,
     "matrix": 480,
     "merges": 324,
+    "path": 500,
     "surprise": 96,
     "token_cards": 222,
     "tokenizer_rows": 349,

@@ -1,5 +1,6 @@
 """A label on trial: what the model loses without the head by two baselines, and a verdict if they agree."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -10,7 +11,7 @@ import streamlit as st
 from gptviz import Run
 from gptviz.analysis.head_formulas import ON_REPEATS, ROLES
 from gptviz.analysis.head_trial import BASELINES, SURE, TESTABLE, Claim, Trial
-from gptviz.digits import plus_minus, significant
+from gptviz.digits import percent, plus_minus, significant
 from gptviz.figures.heads import Cost, costs
 from gptviz.jobs import Job
 from gptviz.ui import heads, tables
@@ -59,7 +60,7 @@ def draw(
     scene: Scene, block: int, head: int, labels: Labels, tried: Mapping[tuple[int, int], Trial]
 ) -> Trial | None:
     """Draw the trial of the opened head; None if there is none yet."""
-    st.subheader("The trial", anchor=False)
+    st.subheader("How was the label put on trial?", anchor=False)
     general = labels.get((block, head))
     label = _label(block, head, general)
     container = st.container()
@@ -108,6 +109,62 @@ def verdict(trial: Trial) -> str:
         condition = ""
     outcome = verdicts.get(trial.verdict, f"**{zero}**")
     return f"{start} {outcome}{condition}."
+
+
+# ---- in short ----
+
+SHORT = {
+    "holds": "The label *{label}* **holds**.",
+    "withdrawn": "The label *{label}* is **withdrawn**: the head is {reason}.",
+    "not shown": "The label *{label}*: **{reason}**.",
+    "not decided": "The label *{label}* is **not decided**: with its mean in place of zero, the verdict is another.",
+}
+
+
+def chance(loss: float) -> float:
+    """The probability that right tokens have at this mean loss in nats: their geometric mean."""
+    return math.exp(-loss)
+
+
+def _chances(loss: float, rise: float) -> str:
+    """The right token's probability with the head and without: "92 % → 82 %"; one where none tells them apart.
+
+    A third digit is shown where two tell no difference.
+    """
+    before = chance(loss)
+    after = chance(loss + rise)
+    if percent(before) != percent(after):
+        return f"{percent(before)} → {percent(after)}"
+    exact = [f"{significant(100 * one)} %" for one in (before, after)]
+    if exact[0] != exact[1]:
+        return f"{exact[0]} → {exact[1]}"
+    return f"the same {percent(before)}"
+
+
+def without(trial: Trial) -> str:
+    """What the model loses without the head, replaced by zero, in a sentence."""
+    own = trial.own.loc["zero"]
+    if trial.label in ON_REPEATS:
+        repeated = _chances(trial.repeated, own["repeated_rise"])
+        unrepeated = _chances(trial.unrepeated, own["unrepeated_rise"])
+        return f"the right token gets **{repeated}** where a passage comes back, {unrepeated} elsewhere."
+    both = _chances((trial.repeated + trial.unrepeated) / 2, own["rise"])
+    return f"the right token gets **{both}**."
+
+
+def in_short(trial: Trial) -> str:
+    """The verdict in a short sentence, by whichever baseline; the numbers stand further down."""
+    reason = REASONS[trial.reasons[BASELINES[0]]]
+    return SHORT[trial.verdict].format(label=ROLES[trial.label].label, reason=reason)
+
+
+def measured_on(trial: Trial) -> str:
+    """How `without` is measured."""
+    return (
+        f"The head's output is replaced by zero, in {trial.passages} passages of books with {trial.tokens} "
+        "predicted tokens each. A percentage is the geometric mean of the probabilities of the right tokens: "
+        "e to the power of minus the mean loss. Further down: the same with the head's mean, and how sure it is."
+    )
 
 
 # ---- which label ----
