@@ -123,7 +123,7 @@ def _of_pair(
 ) -> tuple[pd.DataFrame, Ends]:
     """`path_patching` of one pair of texts, and the scale that it is measured by."""
     texts = [ids_of(lm, text) for text in clean_and_corrupt]
-    index = place_of_both(lm, *texts, position)
+    index = place_of_both(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
         texts = [ids[: index + 1] for ids in texts]
     traces = [lm.trace(ids, keep=["final", "z", *READS]) for ids in texts]
