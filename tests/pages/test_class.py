@@ -178,6 +178,16 @@ def test_what_was_found_is_worked_out_by_the_server_and_ranked(mini):
     assert "block 4, head 3 with 9" in table
 
 
+def test_a_circuit_that_a_number_describes_is_handed_in_as_its_heads(mini):
+    """The address has only how many of the strongest heads are kept; the class wants to know which."""
+    teacher, secret = begun(guide="games")
+    pupil_of = joined(code_of(teacher))
+    classroom.classes().steer(secret, step=1, marks=(1, ["shown"]))
+    pupil = page_of("circuit", pupil_of, keep=40).run()
+    press(pupil, "Hand in what my screen shows")
+    assert "40 heads with" in everything(page_of("circuit", secret))
+
+
 def test_an_answer_about_a_longer_text_stops_no_wall(tmp_path, monkeypatch):
     step = 'page: loss\nplace: {text: "one two three"}\nask: {kind: token, question: "Which?", key: dearest}'
     (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\n```step\n{step}\n```\n")
