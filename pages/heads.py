@@ -354,13 +354,14 @@ with story, st.container(border=True, key="heads_story"):
     words.prose(in_general())
     if held is not None:
         words.prose(f"**Without it** {trial.without(held)} {trial.in_short(held)}")
-        st.caption("How is that measured?", help=trial.measured_on(held))
+        measured = "How is that measured?"
+        if scene.run.edits:
+            measured = "*In general* and *without it*: the unchanged model."
+        st.caption(measured, help=trial.measured_on(held))
     elif usual is not None and usual["role"] not in head_trial.TESTABLE:
         words.prose("**Without it:** its label claims nothing that can be tried.")
     else:
         words.prose("**Without it:** no trial has been held yet.")
-    if scene.run.edits:
-        st.caption("*In general* and *without it* are about the unchanged model.")
     change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
     switches()
 

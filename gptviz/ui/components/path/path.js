@@ -41,7 +41,7 @@ function along([tail, tip]) {
 // A place for words beside a point: where they cover the least of what is drawn already. `taken` has boxes and points.
 function placed(frame, [x, y], said, size, taken) {
   const wide = 0.26 * size * said.length + 2, high = 0.62 * size;
-  const options = [1, 1.7, 2.6].flatMap((away) => [-45, -90, 0, -135, 45, 180, 90, 135].map((angle) => {
+  const options = [1, 1.7, 2.6, 4].flatMap((away) => [-45, -90, 0, -135, 45, 180, 90, 135].map((angle) => {
     const [dx, dy] = [Math.cos((angle * Math.PI) / 180), Math.sin((angle * Math.PI) / 180)];
     const box = [x + dx * (wide + away * 0.7 * size), y + dy * (high + away * 0.7 * size), wide, high];
     return { box, cost: away + 4 * costOf(frame, box, taken) };
