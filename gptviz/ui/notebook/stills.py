@@ -309,11 +309,9 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
         if name == "token":
             anchor = "start"
         canvas.write(x, 16, names[name], SMALL, colors.quiet, anchor=anchor)
-    outlined = bool(data.get("outlined"))  # both numbers stand in one text
-    if compared and not outlined:
+    if compared:
         canvas.write(WIDTH - 96, 16, "unchanged", SMALL, colors.quiet, anchor="end")
-    says = heads.get("p", "probability") if outlined else "probability"
-    canvas.write(WIDTH - 8, 16, says, SMALL, colors.quiet, anchor="end")
+    canvas.write(WIDTH - 8, 16, "probability", SMALL, colors.quiet, anchor="end")
     for row in rows:
         middle = canvas.height + 12
         base = middle + ASCENT * LABEL
@@ -336,7 +334,6 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
                 bar, middle - 9, bar_width * min(1.0, row["ghost"]), 18, None, colors.ghost, 2.0
             )
             canvas.add(edge)
-        if row.get("ghost") is not None and not outlined:
             canvas.write(WIDTH - 96, base, row["ghost_text"], LABEL, colors.quiet, anchor="end")
         canvas.write(WIDTH - 8, base, row["p_text"], LABEL, colors.ink, anchor="end")
         canvas.height += 24
