@@ -343,7 +343,7 @@ with above:
     if tried:
         ended = sum(one.verdict == "holds" for one in tried.values())
         of_all = f"{ended} of {words.counted(len(tried), 'label')}"
-        text += f" So far, **{of_all} held**."
+        text += f" In general, **{of_all} held**."
     words.prose(text, "head")
 with story, st.container(border=True, key="heads_story"):
     title = f"**Block {block}, head {head}: *{formulas.ROLES[mine.now.kind].label}***"
@@ -353,7 +353,9 @@ with story, st.container(border=True, key="heads_story"):
     words.prose(on_text())
     words.prose(in_general())
     if held is not None:
-        words.prose(f"**Without it** {trial.without(held)} {trial.in_short(held)}")
+        words.prose(
+            f"**Without it**, in passages of books, {trial.without(held)} {trial.in_short(held)}"
+        )
         measured = "How is that measured?"
         if scene.run.edits:
             measured = "*In general* and *without it*: the unchanged model."

@@ -186,8 +186,8 @@ elif rescue is not None:  # as long as nobody chose
     opened = rescue
 elif still[strongest]:
     opened = largest
-else:
-    opened = strongest
+else:  # a head that the guess needs, where there is one
+    opened = next((row for row in order if is_head[row] and lost.now[row] > 0), strongest)
 name = said_names[opened]
 after = f"after {words.as_code(scene.label)} (position {scene.position})"
 

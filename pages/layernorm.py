@@ -58,13 +58,11 @@ parts = numbers.variance_parts(now)
 how = "squeezes"
 if now.deviation < 1:
     how = "stretches"
-sentence = (
-    f"LayerNorm slides the {size} numbers of {label} to mean zero and {how} them to variance one."
-)
+sentence = f"LayerNorm slides the {size} numbers of {label} to mean zero and {how} them to standard deviation one."
 if parts.normalised < NEARLY_ONE:  # the token's numbers are all (nearly) the same
     sentence = (
         f"LayerNorm slides the {size} numbers of {label} to mean zero; they differ too little for "
-        "variance one."
+        "standard deviation one."
     )
 learned_by = "its scale"
 changes = "changes"
@@ -79,7 +77,7 @@ with above:
     sheet.say(
         scene,
         sentence,
-        terms=["variance", "token"],
+        terms=["token"],
         about=given,
         what=f"{where} at {label}",
         sites=[norms[name].source],

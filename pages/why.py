@@ -151,7 +151,10 @@ with left:
             row = table.iloc[falls.rows[place][0]]
             state.open_head(int(row["block"]), int(row["head"]))
 
+    PART.within(muting.KINDS)
     opened = label_of("", block, head)
+    if PART.value == "feed-forward":
+        opened = label_of("feed-forward", block, None)
     bar = None
     if opened in falls.names:
         bar = falls.names.index(opened)
@@ -185,7 +188,6 @@ with right:
     verb = "its share is"
     if shown == sheet.DIFFERENCE:
         verb = "its share has changed by"
-    PART.within(muting.KINDS)
     framed = (block, head)
     if PART.value == "feed-forward":
         framed = (block, len(columns) - 1)

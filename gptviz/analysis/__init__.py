@@ -5,7 +5,7 @@ from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.circuit_search import circuit
 from gptviz.analysis.lens import logit_lens
 from gptviz.analysis.logit_attribution import attribution, attributions, source_tokens
-from gptviz.analysis.path_patching import path_patching
+from gptviz.analysis.patched_paths import path_patching
 
 __all__ = [
     "attribution",

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gptviz.analysis.activation_patching import patching
-from gptviz.analysis.path_patching import path_patching
+from gptviz.analysis.patched_paths import path_patching
 from tests.analysis.test_activation_patching import difference, target_of
 from tests.analysis.written_out import IDS as CLEAN, OTHER as CORRUPT, Told
 from tests.conftest import KINDS_OF_MODELS, above, random_lm
@@ -20,7 +20,8 @@ def hooked(model, ids, z=None, reads=None):
     handles = []
     for b, block in enumerate(model.trf_blocks):
         att = block.att
-        heads, width = att.num_heads, att.head_dim
+        heads = att.num_heads
+        width = att.head_dim
 
         def split(x, heads=heads, width=width):
             return x[0].view(-1, heads, width).transpose(0, 1)  # (1, T, D) -> (H, T, d)
