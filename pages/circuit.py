@@ -47,6 +47,7 @@ SEARCHES = {"remove": "Remove heads one by one", "add": "Add heads one by one"}
 CURVES = {"remove": "removed one by one", "add": "added one by one"}
 RANDOM = "added in a random order"
 STRONGEST = "strongest first"
+ROUNDS = 8  # passes a head for the order of the heads, about
 HERE = "this circuit"
 # the slider's widget: it shows the size of any circuit, and `KEEP` holds what is chosen
 SLIDER = "circuit_keep"
@@ -160,7 +161,7 @@ order: numbers.Ranking | None = None
 order_before: numbers.Ranking | None = None  # the unchanged model's
 searches: dict[str, numbers.Circuit] = {}
 with sentence:
-    if sheet.is_wanted(ORDER, lm, tokens, 2 * of):
+    if sheet.is_wanted(ORDER, lm, tokens, ROUNDS * of):
         no_order = partial(ORDER.set, "off")
         order = known("ranking", numbers.ranked, stop=no_order)
         if scene.other is not None:
@@ -215,10 +216,8 @@ def first_sentence() -> str:
         return f"{all_in}: this is the whole model."
     if not something_to_keep:
         return "No head is needed here: there is nothing to keep."
-    which = f"Keep only these **{heads_in}**"
-    if strongest is not None and size > 1:
-        which = f"Keep only the **{size} strongest heads**"
-    elif size == 1:
+    which = f"Keep only these **{size} of {of} heads**"
+    if size == 1:
         which = "Keep only this **one head**"
     elif size == 0:
         which = "Keep **no head**"
@@ -247,7 +246,7 @@ if is_model:
         f"With no head (each outputs {GIVES[others]}) it is {number(empty)}.",
     ]
     if something_to_keep and order is not None and order.fewest == of:
-        sentences.append("In the order of their own effects, no smaller number of heads keeps it.")
+        sentences.append("In the order of this page, no smaller number of heads keeps it.")
     elif something_to_keep:
         sentences.append("How few heads are enough to keep it?")
     else:
@@ -428,7 +427,7 @@ with handle:
             step=1,
             key=SLIDER,
             on_change=lambda: keep(st.session_state[SLIDER]),
-            help="The strongest heads first: those that move the prediction most when they alone are muted.",
+            help="The strongest heads are those that are left when, round by round, what matters least goes.",
         )
         if KEEP.value is not None or CIRCUIT.value is not None:
             sheet.button(

@@ -44,6 +44,10 @@ ROUNDING = 1e-6  # the F of two passes of one circuit may differ by this much
 # up to this number of heads, completeness is measured with all subsets (64 for 6 heads)
 WHOLE_SUBSETS = 6
 SOME_SUBSETS = 24  # for larger circuits: the number of random subsets
+# in a round of `ranked` several heads go at once: at most this share of those that are left,
+AT_ONCE = 0.25
+# and those without which F is off by at most this share of what is allowed more than without the first of them
+ALIKE = 0.1
 
 GRAMMAR = "block.head+block.head, such as 4.3+5.0"
 
@@ -193,13 +197,14 @@ def in_order(
 
 @dataclass(frozen=True)
 class Ranking:
-    """All heads in the order of their own effects, and F of the circuits of the first k of them, k = 0 to all.
+    """All heads, the strongest first, and F of the circuits of the first k of them, k = 0 to all.
 
-    A head's own effect is F with all heads minus F when this one alone is replaced. The order is by its size: a
-    head that lowers F belongs to the prediction as much as one that raises it.
+    The strongest are those that go last when heads are left out round by round, always those that F can do
+    without best (`ranked`). A head's own `effects` are another matter: F with all heads minus F when this one
+    alone is replaced. Heads that stand in for each other have small ones, and yet one of them is needed.
     """
 
-    heads: tuple[Head, ...]  # the largest effect first
+    heads: tuple[Head, ...]
     effects: Values  # (L, H)
     values: Values  # (N + 1,): F of the first 0, 1, ... N heads
     whole: float  # F(M)
@@ -226,12 +231,31 @@ def ranked(passes: Passes, within: float = WITHIN, progress: Progress = ignore_p
     """`ranking` for the `Passes` of a text."""
     everyone = all_heads(passes.lm)
     count = len(everyone)
-    total = 2 * count + 1
-    effects = each_brings(passes, everyone, lambda done, _: progress(done, total))[0]
-    order = np.argsort(-np.abs(effects).ravel(), kind="stable")
-    heads = tuple(everyone[i] for i in order.tolist())
+    most = count * (count + 1) // 2 + count + 1
+    left = set(everyone)
+    whole, empty = passes.of([everyone, ()]).tolist()
+    alike = ALIKE * allowed(passes.whole, empty, within)
+    effects = np.zeros((passes.lm.config.n_layers, passes.lm.config.n_heads))
+    gone: list[Head] = []
+    done = 0
+    while left:
+        without: dict[Head, float] = {}
+        for tried, results in passes.with_each(left, sorted(left)):
+            without |= zip(tried, results.tolist(), strict=True)
+            done += len(tried)
+            progress(done, most)
+        if not gone:
+            for head, value in without.items():
+                effects[head] = whole - value
+        gaps = {head: abs(passes.whole - value) for head, value in without.items()}
+        easiest = sorted(gaps, key=lambda head: gaps[head])
+        at_most = max(1, int(AT_ONCE * len(left)))
+        go = [head for head in easiest[:at_most] if gaps[head] <= gaps[easiest[0]] + alike]
+        gone += go
+        left -= set(go)
+    heads = tuple(reversed(gone))
     first = [heads[:size] for size in range(count + 1)]
-    values = passes.of(first, lambda done, _: progress(count + done, total))
+    values = passes.of(first, lambda so_far, _: progress(done + so_far, most))
     return Ranking(heads, effects, values, passes.whole, allowed(passes.whole, values[0], within))
 
 
@@ -246,10 +270,11 @@ def ranking(
     within: float = WITHIN,
     progress: Progress = ignore_progress,
 ) -> Ranking:
-    """Order all heads by their own effect, and measure the circuits of the first k heads, for every k.
+    """Order all heads by how long a circuit needs them, and measure the circuits of the first k, for every k.
 
-    N heads take N passes for the order, each from the head's block on, and N + 1 for the circuits. `Passes`
-    explains the parameters.
+    In each round every head that is left is left out in turn, and those go without which F is closest to F(M):
+    the first of them, and with it those that matter as little. N heads take some 7 N passes, at most N (N + 1) / 2,
+    each from the head's block on, and N + 1 for the circuits. `Passes` explains the parameters.
     """
     return ranked(Passes(lm, text, target, baseline, feed_forwards, position), within, progress)
 

@@ -1,6 +1,7 @@
 // One token's numbers as bricks on one axis, from stop to stop of a LayerNorm. Columns, sentences and what of the axis
 // is in sight come from Python (figures/norms.py); between two stops everything is part of the way from the one to the other.
 
+const SHOWN = 2;      // the stop at which it rests: mean 0, standard deviation 1, before what was learned changes both again
 const MOVE = 600, REST = 700;      // ms: of a beat, and before the next one begins
 const PLOT = 12.5, LINE = 1.35, BELOW = 4.3, NARROW = 45;      // in em: the bricks' room, a line above it, the axis below it; what is narrow
 
@@ -129,14 +130,14 @@ function go(view, to) {
 }
 
 function arrive(view, to) {
-  const { state } = view, more = to + 1 < state.stops.length;
+  const { state } = view, more = to < state.until;
   Object.assign(state, { at: to, move: null, playing: state.playing && more });
   if (state.playing) state.tick = setTimeout(() => go(state.view, to + 1), REST);
   view.redraw();
 }
 
-// From the stop where it is, or from the first again.
-function play(view) {
+// From the stop where it is, or from the first again, to the last, or as far as is wanted.
+function play(view, until = view.state.stops.length - 1) {
   const { state } = view;
   if (state.playing) {
     const to = state.move?.to ?? state.at;
@@ -147,7 +148,7 @@ function play(view) {
   halt(view);
   if (state.at + 1 === state.stops.length) state.at = 0;
   if (gv.still()) return go(view, state.at + 1);
-  state.playing = true;
+  Object.assign(state, { playing: true, until });
   state.tick = setTimeout(() => go(state.view, state.at + 1), REST);
   return view.redraw();
 }
@@ -164,7 +165,7 @@ export default gv.component((view) => {
   if (state.source !== data) {
     halt(view);
     Object.assign(state, { source: data, stops: data.stops.map(read) });
-    state.at ??= data.stops.length - 1;
+    state.at ??= SHOWN;
   }
   state.view = view;
   const at = state.move?.to ?? state.at, [sign, said] = state.playing ? ['❚❚', 'stop'] : ['▶', 'play'];
@@ -185,5 +186,7 @@ export default gv.component((view) => {
   state.watch.observe(root);
   state.end = () => { state.watch.disconnect(); halt(state.view); };
   state.played = 1;
-  if (!gv.still()) play(view);      // by itself, once
+  if (gv.still()) return;
+  state.at = 0;
+  play(view, SHOWN);      // by itself, once
 });
