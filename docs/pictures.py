@@ -267,7 +267,7 @@ def wall(studio: Studio, name: str) -> None:
     teacher.get_by_text("Answered: 5 of 5 pupils").wait_for()
     for switch in ("Show votes", "Reveal the answer"):
         settled(teacher)
-        teacher.get_by_text(switch).click()
+        teacher.get_by_role("button", name=switch).click()
     teacher.get_by_test_id("candidate").first.wait_for()
     studio.take(name, teacher, lambda: between(teacher, "gv_guide", ["gv_guide"]))
     for pupil in pupils:

@@ -215,6 +215,7 @@ with doing:
         *([] if average else [change_menu.Part("head", block, head)]),
         *parts,
         key="attention",
+        named=False,
     )
 
 # ---- the grid, the matrix, the lines ----

@@ -366,10 +366,16 @@ def largest_step(order: numbers.Ranking) -> str:
     before = number(float(order.values[count - 1]))
     after = number(float(order.values[count]))
     alone = number(abs(float(order.effects[block, head])))
-    return (
+    text = (
         f"The largest step of the curve is number {count}, block {block} · head {head}: from "
         f"{before} to {after}. With all other heads in, muting this one moves it by {alone}."
     )
+    later = np.abs(order.values[order.fewest :] - order.whole)
+    if later.max() > order.allowed:
+        text += (
+            " With more heads it is lost again for a while: some work against it until others join."
+        )
+    return text
 
 
 ranks = None

@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis import ablation
-from gptviz.analysis.moved import ROUNDING
-from gptviz.analysis.shares import label_of, spoken
+from gptviz.analysis import ablation, shares
 from gptviz.both import Both
 from gptviz.engine.sampling import AS_IT_IS
 from gptviz.figures import candidates as figures
@@ -103,15 +101,17 @@ tables = Both(table, old)
 lost = tables.map(
     lambda t: (t["lost"] if measure == "probability" else -t["effect"]).to_numpy(float)
 )
-labels = [label_of(*row) for row in zip(table["kind"], table["block"], table["head"], strict=True)]
+labels = [
+    shares.label_of(*row) for row in zip(table["kind"], table["block"], table["head"], strict=True)
+]
 # the largest first, whatever its sign
 order = np.argsort(-np.abs(lost.now), kind="stable").tolist()
 is_head = table["kind"] == "head"
 strongest = next(row for row in order if is_head[row])
 largest = order[0]
-still = table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
+still = ablation.changes_nothing(table)
 said_names = [
-    spoken(*part) for part in zip(table["kind"], table["block"], table["head"], strict=True)
+    shares.spoken(*part) for part in zip(table["kind"], table["block"], table["head"], strict=True)
 ]
 probabilities = table["probability"].to_numpy(float)
 _, own_probability = own.now
@@ -144,7 +144,7 @@ def with_change() -> str:
     heads = edit.heads or ()
     one_head = edit.site == "z" and len(heads) == 1
     if one_head and isinstance(edit.block, int) and edit.positions is None and edit.value == "zero":
-        return f"With {spoken('head', edit.block, heads[0])} off"
+        return f"With {shares.spoken('head', edit.block, heads[0])} off"
     return "With your change"
 
 

@@ -22,6 +22,7 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.against import difference
+from gptviz.analysis.moved import ROUNDING
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
@@ -149,6 +150,14 @@ def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | 
         shown = show_token(named_bytes(lm.tokenizer, token))
         raise ValueError(f"target is twice {shown}, and the difference 0: give two tokens, or one")
     return token, against
+
+
+def changes_nothing(table: pd.DataFrame) -> pd.Series:
+    """For each part of `knock_out`'s table, whether muting it moves neither number by more than rounding.
+
+    `table` has `lost` as well: by how much the probability is lower.
+    """
+    return table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
 
 
 def _measured(

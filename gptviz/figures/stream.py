@@ -84,7 +84,7 @@ def path_drawn(streams: Both[Stream], ways: Both[Way], position: int) -> dict[st
         "longest_said": longest_said,
         "ends": f"end: norm {significant(float(sizes[-1]))}",
         "across": across,
-        "up": "distance from the floor's direction",
+        "up": "distance from the floor",
     }
 
 

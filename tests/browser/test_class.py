@@ -70,9 +70,8 @@ def test_a_class_answers_together(open_page):
     lines, asked, runs = overheard(by_link)
     by_link.reload()
     by_link.get_by_text("Sent: mill").wait_for()
-    teacher.get_by_text(
-        "Reveal the answer"
-    ).click()  # what is shown when: tests/pages/test_class.py
+    # what is shown when: tests/pages/test_class.py
+    teacher.get_by_role("button", name="Reveal the answer").click()
     for pupil in pupils:
         pupil.get_by_test_id("candidate").first.wait_for()
     truth = settled(by_link).get_by_text("This model:").bounding_box()

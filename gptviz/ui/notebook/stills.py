@@ -786,7 +786,7 @@ def _path(canvas: Canvas, data: Data, colors: Palette) -> None:
         former = tuple(map(at, [(0.0, 0.0), *data["was"]]))
         canvas.add(Line(former, colors.ghost, 2.0, "dash"))
     _arrow(canvas, at((0.0, 0.0)), at(data["stops"][0]), colors.quiet, 3.0)
-    part_colors = (colors.output, colors.positive)
+    part_colors = (colors.output, colors.feed_forward)
     for step, tip in enumerate(data["tips"]):
         chosen = data["steps"][step]["block"] == data["block"]
         width = 5.0 if chosen else 3.0

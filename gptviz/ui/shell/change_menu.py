@@ -174,18 +174,23 @@ def _hidden(part: Part) -> list[Action]:
 # ---- drawn ----
 
 
-def menu(scene: Scene, *parts: Part, key: str) -> None:
+def menu(scene: Scene, *parts: Part, key: str, named: bool = True) -> None:
     """Draw the menu of one part, or of several that are chosen among in the popover.
 
-    `key` is the menu's own on its page; the button of one click is for the first part. A change
+    `key` is the menu's own on its page; the button of one click is for the first part, and says which it is
+    unless it is not to be `named`, as beside a sentence that begins with it. A change
     reruns the whole page, also from a fragment, since all of its numbers change.
     """
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
         first = actions(parts[0])[0]
         opened = f"change_{key}_open"
         name = parts[0].name(scene.labels)
-        named = name if parts[0].kind in OUTPUTS else ""
-        _button(first, f"change_{key}_quick", says=f"{name}, on every page", named=named)
+        switched = ""
+        if named and parts[0].kind == "head":  # in short: there is little room beside a picture
+            switched = f"head {parts[0].block}·{parts[0].head}"
+        elif named and parts[0].kind in OUTPUTS:
+            switched = name
+        _button(first, f"change_{key}_quick", says=f"{name}, on every page", named=switched)
         box = st.popover("Change …", icon=":material/tune:", key=opened, on_change="rerun")
         if box.open:
             with box:

@@ -103,7 +103,7 @@ function labels(frame, data, count) {
 
 function drawing(view) {
   const { data, state } = view, frame = frameOf(view), { at, em, width, height, floor, corner } = frame, colors = gv.palette(data.mode);
-  const paints = [colors.output, colors.positive], arrows = arrowsOf(data).map((ends) => ends.map(at)), drawn = state.time === null ? Infinity : state.time;
+  const paints = [colors.output, colors.feed_forward], arrows = arrowsOf(data).map((ends) => ends.map(at)), drawn = state.time === null ? Infinity : state.time;
   const shareOf = (i) => Math.max(0, Math.min(1, drawn - i)), count = Math.min(arrows.length, Math.floor(drawn));
   const words = (x, y, said, more = {}) => gv.h('text', { x, y, 'font-size': 0.95 * em, fill: colors.quiet, ...more }, said);
   const old = (data.was ?? []).map(at);
@@ -162,10 +162,10 @@ function beside(view) {
   const { data, state } = view, colors = gv.palette(data.mode), step = told(view), { part } = step;
   const item = (color, said, dashed) => gv.h('li', null, gv.h('i', { class: dashed ? 'dashed' : '', style: dashed ? `border-color: ${color}` : `background: ${color}` }), gv.h('span', null, said));
   return gv.h('div', { class: 'beside' },
-    gv.h('ul', { class: 'legend' }, item(colors.output, 'attention adds'), item(colors.positive, 'feed-forward adds'), item(colors.quiet, 'the embedding begins'),
+    gv.h('ul', { class: 'legend' }, item(colors.output, 'attention adds'), item(colors.feed_forward, 'feed-forward adds'), item(colors.quiet, 'the embedding begins'),
       data.was ? item(colors.ghost, 'before your change', true) : null, data.jumps.some(Boolean) ? item(colors.ink, 'put there by a change', true) : null),
     gv.h('div', { class: 'step', 'aria-live': state.time === null ? 'polite' : 'off', data: { testid: 'path-says' } },
-      gv.h('p', { class: 'said' }, gv.h('b', { style: `color: ${part === null ? colors.quiet : [colors.output, colors.positive][part]}` }, step.says[0]),
+      gv.h('p', { class: 'said' }, gv.h('b', { style: `color: ${part === null ? colors.quiet : [colors.output, colors.feed_forward][part]}` }, step.says[0]),
         step.says.slice(1).map((line) => gv.h('span', null, line)))),
     gv.h('button', { type: 'button', class: 'again', data: { testid: 'path-play', unsaved: '' }, onclick: (event) => { event.stopPropagation(); again(view); } },
       state.time === null ? '▶ Step by step' : gv.still() ? 'Next step' : 'Stop'));
