@@ -1,5 +1,7 @@
 """The tour in real clicks: every question answered, every picture framed, the head switched off."""
 
+import re
+
 import pytest
 
 from gptviz.teach.guides import files, find
@@ -114,7 +116,7 @@ def test_a_lesson_frames_what_it_asks_its_reader_to_look_at(open_page, name):
                 if token
                 else bar.get_by_role("button", name="Show me")
             )
-            bar.get_by_text("This model:").wait_for()
+            bar.get_by_text(re.compile("(This model|The answer):")).wait_for()
             assert bar.get_by_text("You said").count() == token
         if step.look:
             page.wait_for_function(FRAMED)
