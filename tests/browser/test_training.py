@@ -19,7 +19,7 @@ TINY = {
 def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page):
     page = open_page("training", **{f"tr_{name}": value for name, value in TINY.items()})
     press(page.get_by_text("Choose everything yourself"))
-    page.get_by_role("button", name="Train it").click()
+    page.get_by_role("button", name="Train it", exact=True).click()
     # its process gives way to everything else here: beside other tests it waits for a core
     page.get_by_text("Done: step 60 of 60").wait_for(timeout=240_000)
     settled(page)
@@ -69,6 +69,6 @@ def test_a_form_that_was_refused_stays_open(open_page):
     page.goto(f"{page.url.partition('?')[0]}?tr_task=own&text=a")
     settled(page)
     press(page.get_by_text("Choose everything yourself"))
-    press(page.get_by_role("button", name="Train it"))
+    press(page.get_by_role("button", name="Train it", exact=True))
     page.get_by_text("it takes at least").wait_for()
-    assert page.get_by_role("button", name="Train it").is_visible()
+    assert page.get_by_role("button", name="Train it", exact=True).is_visible()
