@@ -200,10 +200,6 @@ def of_pair(
     last: bool,
 ) -> tuple[pd.DataFrame, Ends]:
     """`patching` of one pair of texts, and the scale that it is measured by."""
-    texts = [ids_of(lm, text) for text in clean_and_corrupt]
-    index = place_of_both(lm, texts[0], texts[1], position)
-    if not lm.edits:  # an edit may look at the whole text
-        texts = [ids[: index + 1] for ids in texts]
     keep = [
         "resid_pre",
         "final",
@@ -212,15 +208,12 @@ def of_pair(
         "v",
         *(site for site in sites if site != "attn" or estimate),
     ]
-    traces = [lm.trace(ids, keep=keep) for ids in texts]
-    ends = ends_of(lm, traces[0].logits(index), traces[1].logits(index), target)
-    check_scale(lm, ends)
-    if direction == "noising":
-        base, source = traces
-        before = ends.clean
-    else:
-        base, source = traces[::-1]
-        before = ends.corrupt
+    passes = passes_of(lm, clean_and_corrupt, target, position, direction, keep)
+    base = passes.base
+    source = passes.source
+    ends = passes.ends
+    before = passes.before
+    index = passes.index
     first = index if last else 0
     patches = patches_of(lm.config, index + 1, sites, first)
     if lm.edits:
@@ -238,15 +231,9 @@ def of_pair(
         progress(done, len(patches))
     table = pd.DataFrame(map(vars, patches)).astype({"head": "Int64", "position": "Int64"})
     table["logit"] = [logits[patch] for patch in patches]
-    table["metric"] = ends.metric(table["logit"])
-    table = table.assign(
-        effect=table["metric"] - ends.metric(before), change=table["logit"] - before
-    )
+    table = with_effects(table, passes)
     if estimate:
-        if direction == "noising":
-            ids = texts[0]
-        else:
-            ids = texts[1]
+        ids = [token.id for token in base.tokens]
         table["estimate"] = estimates(lm, ids, source, ends, index, sites, first)
     if last:
         table["position"] = table["position"].mask(table["position"].notna(), position)
@@ -331,13 +318,51 @@ def ends_of(
     return Ends(token, other, *differences)
 
 
-def check_scale(lm: LanguageModel, ends: Ends) -> None:
-    """Raise a ValueError if the two texts do not differ by enough to measure patches by."""
+@dataclass(frozen=True)
+class BothPasses:
+    """The passes of two texts before anything is patched: `base`'s is patched, with values of `source`'s."""
+
+    base: Trace
+    source: Trace
+    index: int  # the position that is looked at, from 0
+    ends: Ends
+    before: float  # the difference of logits in `base`
+
+
+@undisturbed
+def passes_of(
+    lm: LanguageModel,
+    clean_and_corrupt: tuple[Text, Text],
+    target: Target | None,
+    position: int,
+    direction: str,
+    keep: Sequence[str],
+) -> BothPasses:
+    """Run both texts, up to the position, with these sites kept.
+
+    Raises ValueError if the two texts do not differ by enough to measure patches by.
+    """
+    texts = [ids_of(lm, text) for text in clean_and_corrupt]
+    index = place_of_both(lm, texts[0], texts[1], position)
+    if not lm.edits:  # an edit may look at the whole text
+        texts = [ids[: index + 1] for ids in texts]
+    clean, corrupt = (lm.trace(ids, keep=keep) for ids in texts)
+    ends = ends_of(lm, clean.logits(index), corrupt.logits(index), target)
     if not ends.is_scale:
         raise ValueError(
             f"both texts give {_shown(lm, ends.token)} less {_shown(lm, ends.against)} the same difference "
             f"({ends.clean:.4f} and {ends.corrupt:.4f}): there is nothing that a patch could bring back"
         )
+    if direction == "noising":
+        return BothPasses(clean, corrupt, index, ends, ends.clean)
+    return BothPasses(corrupt, clean, index, ends, ends.corrupt)
+
+
+def with_effects(table: pd.DataFrame, passes: BothPasses) -> pd.DataFrame:
+    """The table with metric, effect and change, from its column logit."""
+    metric = passes.ends.metric(table["logit"])
+    effect = metric - passes.ends.metric(passes.before)
+    return table.assign(metric=metric, effect=effect, change=table["logit"] - passes.before)
 
 
 def after_the_last_block(ends: Ends, direction: str, count: int) -> NDArray[np.float64]:

@@ -27,14 +27,13 @@ from gptviz.analysis.activation_patching import (
     Ends,
     Target,
     averaged_patches,
-    check_scale,
-    ends_of,
-    place_of_both,
+    passes_of,
+    with_effects,
 )
 from gptviz.analysis.prompts import Texts, is_many, of_one_text, over
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
-from gptviz.engine.given import Text, ids_of
+from gptviz.engine.given import Text
 from gptviz.engine.index import check_below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
@@ -122,34 +121,23 @@ def _of_pair(
     position: int,
 ) -> tuple[pd.DataFrame, Ends]:
     """`path_patching` of one pair of texts, and the scale that it is measured by."""
-    texts = [ids_of(lm, text) for text in clean_and_corrupt]
-    index = place_of_both(lm, texts[0], texts[1], position)
-    if not lm.edits:  # an edit may look at the whole text
-        texts = [ids[: index + 1] for ids in texts]
-    traces = [lm.trace(ids, keep=["final", "z", *READS]) for ids in texts]
-    ends = ends_of(lm, traces[0].logits(index), traces[1].logits(index), target)
-    check_scale(lm, ends)
-    if direction == "noising":
-        own, source = traces
-        before = ends.clean
-    else:
-        own, source = traces[::-1]
-        before = ends.corrupt
+    keep = ["final", "z", *READS]
+    passes = passes_of(lm, clean_and_corrupt, target, position, direction, keep)
+    ends = passes.ends
     towards = against.direction(lm.model, ends.token, ends.against)  # (D,)
     senders = _senders(lm.config, read)
     logits = []
     for number, sender in enumerate(senders):
-        final = _final(lm, own, source, sender, read)  # (T, D), or None where nothing changes
+        final = _final(
+            lm, passes.base, passes.source, sender, read
+        )  # (T, D), or None where nothing changes
         if final is None:
-            logits.append(before)
+            logits.append(passes.before)
         else:
-            logits.append(float(final[index].double().cpu() @ towards))
+            logits.append(float(final[passes.index].double().cpu() @ towards))
         progress(number + 1, len(senders))
     table = pd.DataFrame(senders, columns=["block", "head"]).assign(logit=logits)
-    table["metric"] = ends.metric(table["logit"])
-    table["effect"] = table["metric"] - ends.metric(before)
-    table["change"] = table["logit"] - before
-    return table, ends
+    return with_effects(table, passes), ends
 
 
 def _senders(config: GPTConfig, read: tuple[Receiver, ...]) -> list[tuple[int, int]]:
