@@ -346,13 +346,22 @@ def in_short(effect: float) -> str:
     return f"{words.percent(abs(effect))} the other way"
 
 
+def share_and_before(both: Both[float]) -> tuple[str, str]:
+    """The share of the answer, "**95 % → 93 %**"; and what it was, in brackets, where that went the other way."""
+    now = words.percent(abs(both.now))
+    short = both.map(in_short)
+    if both.was is None or not short.moved:
+        return f"**{now}**", ""
+    if both.was * both.now > 0:
+        return f"**{words.percent(abs(both.was))} → {now}**", ""
+    return f"**{now}**", f" (before your change: {short.was})"
+
+
 def does(both: Both[float]) -> str:
     """What a patch does, as a sentence goes on: "brings back **95 % → 93 %** of the answer"."""
     effect = both.now
     short = both.map(in_short)
-    share = f"**{words.percent(abs(both.now))}**"
-    if both.was is not None and short.moved and both.was * both.now > 0:
-        share = f"**{words.percent(abs(both.was))} → {words.percent(abs(both.now))}**"
+    share, before = share_and_before(both)
     if in_logits:
         change = in_short(effect)
         if short.was is not None and short.moved:
@@ -367,24 +376,15 @@ def does(both: Both[float]) -> str:
         clause = f"takes away {share} of the answer"
     else:
         clause = f"makes the answer {share} stronger"
-    if short.was is not None and short.moved and "→" not in share:
-        clause += f" (before your change: {short.was})"
-    return clause
+    return f"{clause}{before}"
 
 
 def comes(both: Both[float]) -> str:
     """What a patch does, as the page's first sentence ends: "**95 % → 93 %** of the answer comes along"."""
-    effect = both.now
-    short = both.map(in_short)
     if in_logits:
         return f"it {does(both)}"
-    share = f"**{words.percent(abs(effect))}**"
-    before = ""
-    if both.was is not None and short.moved:
-        if both.was * effect > 0:
-            share = f"**{words.percent(abs(both.was))} → {words.percent(abs(effect))}**"
-        else:
-            before = f" (before your change: {short.was})"
+    effect = both.now
+    share, before = share_and_before(both)
     if way == second.DENOISING:
         if effect > 0:
             clause = f"{share} of the answer comes along"

@@ -240,9 +240,21 @@ const gv = (() => {
   // Any other number of the model: two decimals, none from 1,000 on.
   const number = (value) => fixed(value, Math.abs(value) >= 1000 ? 0 : 2);
 
+  // Calls `redraw` whenever this element has another width, until the observer that it gives is disconnected.
+  function atOtherWidth(element, redraw) {
+    let wide = element.clientWidth;
+    const watch = new ResizeObserver(() => {
+      if (Math.abs(element.clientWidth - wide) <= 1) return;
+      wide = element.clientWidth;
+      redraw();
+    });
+    watch.observe(element);
+    return watch;
+  }
+
   return {
     h, render, mount, component, styled, spoken, reveal, grouped, reserving, gradient, prose,
     palette, channels, colorAt, colorTable, textOn,
-    fixed, significant, weight, probability, number, still,
+    fixed, significant, weight, probability, number, still, atOtherWidth,
   };
 })();

@@ -342,9 +342,7 @@ export default gv.component((view) => {
   if (state.moved) arrive(view);
   seen(view);
   if (!state.watch) {
-    let wide = root.clientWidth;
-    state.watch = new ResizeObserver(() => { if (Math.abs(root.clientWidth - wide) > 1) { wide = root.clientWidth; state.view.redraw(); } });
-    state.watch.observe(root);
+    state.watch = gv.atOtherWidth(root, () => state.view.redraw());
     state.end = () => { state.watch.disconnect(); clearTimeout(state.tick); clearTimeout(state.guess?.tick); };
   }
 });

@@ -221,9 +221,7 @@ export default gv.component((view) => {
 }, (view) => {
   const { root, state } = view;
   if (state.watch) return;
-  let wide = root.clientWidth;
-  state.watch = new ResizeObserver(() => { if (Math.abs(root.clientWidth - wide) > 1) { wide = root.clientWidth; state.view.redraw(); } });
-  state.watch.observe(root);
+  state.watch = gv.atOtherWidth(root, () => state.view.redraw());
   state.end = () => { state.watch.disconnect(); cancelAnimationFrame(state.frame); state.time = null; };
   state.played = true;
   if (gv.still()) view.redraw();       // once more: now the picture has its width

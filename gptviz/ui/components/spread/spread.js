@@ -181,9 +181,7 @@ export default gv.component((view) => {
 }, (view) => {
   const { state, root } = view;
   if (state.watch) return;
-  let wide = root.clientWidth;
-  state.watch = new ResizeObserver(() => { if (Math.abs(root.clientWidth - wide) > 1) { wide = root.clientWidth; state.view.redraw(); } });
-  state.watch.observe(root);
+  state.watch = gv.atOtherWidth(root, () => state.view.redraw());
   state.end = () => { state.watch.disconnect(); halt(state.view); };
   state.played = 1;
   if (gv.still()) return;
