@@ -47,7 +47,6 @@ SEARCHES = {"remove": "Remove heads one by one", "add": "Add heads one by one"}
 CURVES = {"remove": "removed one by one", "add": "added one by one"}
 RANDOM = "added in a random order"
 STRONGEST = "strongest first"
-ROUNDS = 8  # passes a head for the order of the heads, about
 HERE = "this circuit"
 # the slider's widget: it shows the size of any circuit, and `KEEP` holds what is chosen
 SLIDER = "circuit_keep"
@@ -161,7 +160,8 @@ order: numbers.Ranking | None = None
 order_before: numbers.Ranking | None = None  # the unchanged model's
 searches: dict[str, numbers.Circuit] = {}
 with sentence:
-    if sheet.is_wanted(ORDER, lm, tokens, ROUNDS * of):
+    # a pass begins at its head's block: half of it, on average
+    if sheet.is_wanted(ORDER, lm, tokens, numbers.most_passes(of) // 2):
         no_order = partial(ORDER.set, "off")
         order = known("ranking", numbers.ranked, stop=no_order)
         if scene.other is not None:
@@ -216,7 +216,7 @@ def first_sentence() -> str:
         return f"{all_in}: this is the whole model."
     if not something_to_keep:
         return "No head is needed here: there is nothing to keep."
-    which = f"Keep only these **{size} of {of} heads**"
+    which = f"Keep only these **{size} heads**"
     if size == 1:
         which = "Keep only this **one head**"
     elif size == 0:
@@ -252,9 +252,11 @@ if is_model:
     else:
         sentences.append("No head is needed here: there is nothing to keep.")
 else:
-    left_out = "Every other head and every feed-forward layer"
+    left_out = f"Each of the other {of - size} heads and every feed-forward layer"
+    if size + 1 == of:
+        left_out = "The other head and every feed-forward layer"
     if forwards:
-        left_out = "Every other head"
+        left_out = left_out.removesuffix(" and every feed-forward layer")
     sentences = [
         f"{words.capital(measured)} is **{number(value)}**, against {number(whole)} in the whole "
         f"model and {number(empty)} with no head.",
@@ -422,7 +424,7 @@ with right:
     )
 with handle:
     if order is None:
-        label = f"Which heads are enough? ({2 * of + 1:,} passes)"
+        label = f"Which heads are enough? (at most {numbers.most_passes(of):,} passes)"
         sheet.button(label, "circuit_order", ORDER.set, "on", primary=True)
     else:
         st.session_state[SLIDER] = size

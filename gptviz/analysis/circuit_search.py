@@ -44,9 +44,11 @@ ROUNDING = 1e-6  # the F of two passes of one circuit may differ by this much
 # up to this number of heads, completeness is measured with all subsets (64 for 6 heads)
 WHOLE_SUBSETS = 6
 SOME_SUBSETS = 24  # for larger circuits: the number of random subsets
-# in a round of `ranked` several heads go at once: at most this share of those that are left,
+# In a round of `ranked` several heads go at once: this share of those that are left, which bounds the rounds,
+ALWAYS = 1 / 16
+# and of all others up to this share those without which F is off by little more than without the first of them,
 AT_ONCE = 0.25
-# and those without which F is off by at most this share of what is allowed more than without the first of them
+# that is by at most this share of what is allowed
 ALIKE = 0.1
 
 GRAMMAR = "block.head+block.head, such as 4.3+5.0"
@@ -227,11 +229,21 @@ class Ranking:
         return None
 
 
+def most_passes(count: int) -> int:
+    """The largest number of passes in which `ranked` orders so many heads."""
+    passes = count + 1
+    left = count
+    while left > 0:
+        passes += left
+        left -= max(1, int(ALWAYS * left))
+    return passes
+
+
 def ranked(passes: Passes, within: float = WITHIN, progress: Progress = ignore_progress) -> Ranking:
     """`ranking` for the `Passes` of a text."""
     everyone = all_heads(passes.lm)
     count = len(everyone)
-    most = count * (count + 1) // 2 + count + 1
+    most = most_passes(count)
     left = set(everyone)
     whole, empty = passes.of([everyone, ()]).tolist()
     alike = ALIKE * allowed(passes.whole, empty, within)
@@ -249,8 +261,12 @@ def ranked(passes: Passes, within: float = WITHIN, progress: Progress = ignore_p
                 effects[head] = whole - value
         gaps = {head: abs(passes.whole - value) for head, value in without.items()}
         easiest = sorted(gaps, key=lambda head: gaps[head])
-        at_most = max(1, int(AT_ONCE * len(left)))
-        go = [head for head in easiest[:at_most] if gaps[head] <= gaps[easiest[0]] + alike]
+        always = max(1, int(ALWAYS * len(left)))
+        at_most = max(always, int(AT_ONCE * len(left)))
+        as_easy = [
+            head for head in easiest[always:at_most] if gaps[head] <= gaps[easiest[0]] + alike
+        ]
+        go = easiest[:always] + as_easy
         gone += go
         left -= set(go)
     heads = tuple(reversed(gone))
@@ -273,8 +289,9 @@ def ranking(
     """Order all heads by how long a circuit needs them, and measure the circuits of the first k, for every k.
 
     In each round every head that is left is left out in turn, and those go without which F is closest to F(M):
-    the first of them, and with it those that matter as little. N heads take some 7 N passes, at most N (N + 1) / 2,
-    each from the head's block on, and N + 1 for the circuits. `Passes` explains the parameters.
+    the first of them, a sixteenth of those that are left in any case, and those that matter as little. N heads
+    take some 7 to 16 N passes, each from the head's block on, and N + 1 for the circuits. `Passes` explains the
+    parameters.
     """
     return ranked(Passes(lm, text, target, baseline, feed_forwards, position), within, progress)
 

@@ -78,7 +78,7 @@ def test_it_opens_with_the_fewest_of_the_strongest_heads_that_are_enough(run_pag
     assert kept["data"][1]["text"] == [str(ranks[head]) for head in all_heads(mini)]
     line = next(line for line in curve["data"] if line["name"] == "strongest first")
     assert np.allclose(line["y"], found.values, atol=1e-5)
-    said = f"Keep only these **{len(heads)} of 48 heads**, and the model still says `·mill`."
+    said = f"Keep only these **{len(heads)} heads**, and the model still says `·mill`."
     assert said in re.sub("<.*?>", "", prose(at))
     value = by_edits(mini, DEFAULT_TEXT, heads, mill)
     assert here(at)[1] == pytest.approx(value, abs=1e-5)
