@@ -19,7 +19,7 @@ from gptviz.figures import maps, marks
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.parts.patching import guessed, other as second
+from gptviz.ui.parts.patching import guessed, other as second, through
 from gptviz.ui.shell import target
 
 SITE = sheet.Param("patch_site", str, "resid_pre", sheet.if_there)
@@ -79,7 +79,17 @@ class Pair:
 
 frame = sheet.start_page(
     "Patching",
-    choices=[second.OTHER, second.WAY, SITE, OF_MANY, second.MADE, GO, *target.PARAMS, many.SET],
+    choices=[
+        second.OTHER,
+        second.WAY,
+        SITE,
+        OF_MANY,
+        second.MADE,
+        GO,
+        *through.PARAMS,
+        *target.PARAMS,
+        many.SET,
+    ],
 )
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
@@ -644,6 +654,18 @@ if every is not None:
     called = {site: name.lower() for site, name in SITES.items()}
     called |= {part: name for part, (name, _) in PARTS.items()}
     guessed.draw(scene, every.now, called, way)
+    scaled = pairs
+    if ends.was is not None and not ends.was.is_scale:
+        scaled = Both(pairs.now)
+    through.draw(
+        scene,
+        scaled.map(lambda pair: pair.clean_and_corrupt),
+        (answers[0], answers[1]),
+        way,
+        size,
+        " − ".join(marks.safe(words.show_id(lm, word)) for word in answers),
+        (in_short, in_cell),
+    )
 
     # ---- many pairs ----
 

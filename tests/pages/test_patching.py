@@ -26,7 +26,7 @@ OTHER = "The woman took off"
 )
 def test_the_maps_are_patching(run_page, mini, site, edits):
     at = run_page("patching", text=TEXT, other=OTHER, patch_site=site, edits=edits)
-    places, heads, guessed = charts(at)
+    places, heads, guessed, _ = charts(at)
     lm = mini.edited(edits) if edits else mini
     target = (
         lm.trace(OTHER, keep=[]).next_tokens(1)["id"][0],
@@ -191,7 +191,7 @@ def test_the_default_prompt_has_its_other_text(run_page):
 def test_any_other_prompt_has_one_made(run_page, mini):
     at = run_page("patching", text="Once upon a time there was a")
     made = at.text_input(key="other_box").value
-    assert len(mini.encode(made)) == 7 and len(charts(at)) == 3
+    assert len(mini.encode(made)) == 7 and len(charts(at)) == 4
     at.text_input(key="other_box").set_value("Once upon a day there was a").run()
     assert at.query_params["other"] == "Once upon a day there was a"
 
@@ -261,3 +261,33 @@ def test_no_head_is_said_to_move_most_where_none_moves_anything(run_page):
     text = "The cat sat on the mat. The cat sat on the"
     said = prose(run_page("patching", text=text, token=3, edits="attn.*=zero"))
     assert "No patched head moves the answer noticeably." in said and "matters most" not in said
+
+
+@pytest.mark.parametrize(
+    ("into", "receivers"),
+    [("", "logits"), ("v5.4", [("v", 5, 4)]), ("q9.0", "logits"), ("k0.1", "logits")],
+)
+def test_the_paths_are_path_patching(run_page, mini, into, receivers):
+    """An address that names a reader which is not there, or that no head stands before, means the logits."""
+    at = run_page("patching", path_into=into)
+    mill, barn = (mini.encode(word)[0] for word in (" mill", " barn"))
+    table = mini.path_patching(BARN, PAIRS[0].text, (barn, mill), receivers=receivers)
+    effects = table["effect"].to_numpy().reshape(-1, 8)
+    drawn = np.array(charts(at)[-1]["data"][0]["z"], dtype=float)
+    assert np.allclose(drawn[: len(effects)], effects, atol=1e-4)
+    assert np.isnan(drawn[len(effects) :]).all()
+    strongest = table.loc[table["effect"].abs().idxmax()]
+    assert f"head {strongest['block']:.0f}·{strongest['head']:.0f}" in words(at)
+    assert np.allclose(in_numbers(at, "path-patching")["logit"], table["logit"], atol=1e-4)
+
+
+def test_a_path_to_a_changed_model_has_the_unchanged_one_beside_it(run_page, mini):
+    edits = "mlp_out.1=zero"
+    at = run_page("patching", text=TEXT, other=OTHER, edits=edits)
+    rows = in_numbers(at, "path-patching")
+    target = (
+        mini.edited(edits).trace(OTHER, keep=[]).next_tokens(1)["id"][0],
+        mini.edited(edits).trace(TEXT, keep=[]).next_tokens(1)["id"][0],
+    )
+    for lm, column in ((mini.edited(edits), "logit"), (mini, "unchanged logit")):
+        assert np.allclose(rows[column], lm.path_patching(OTHER, TEXT, target)["logit"], atol=1e-4)
