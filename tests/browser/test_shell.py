@@ -39,13 +39,30 @@ def title(page):
     return page.get_by_role("heading", level=1).inner_text()
 
 
-def test_what_draws_charts_comes_while_the_first_page_rests(open_page):
-    page = open_page()
+# how the guess stood in each frame until what draws charts was evaluated
+UNTIL_READY = """() => new Promise((ready) => {
+  const stood = [];
+  const beats = [...document.querySelectorAll('*')]
+    .flatMap((node) => [...(node.shadowRoot?.querySelectorAll('[data-testid=beats]') ?? [])])[0];
+  const look = () => {
+    if ('Plotly' in window) return ready(stood);
+    stood.push(beats.dataset.how);
+    requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+def test_what_draws_charts_is_made_ready_once_the_first_page_rests(open_page):
+    page = open_page(cold=True)
+    page.emulate_media(reduced_motion="no-preference")
+    page.reload()
+    page.locator("[data-testid=beats][data-how=playing]").wait_for()
+    stood = page.evaluate(UNTIL_READY)
+    assert stood[0] == "playing" and stood[-1] == "rest"
     assert page.locator(".js-plotly-plot").count() == 0
-    page.wait_for_function(
-        """file => performance.getEntriesByType('resource').some(({ name }) => name.endsWith(file))""",
-        arg=f"/{charts_file()}",
-    )
+    files = page.evaluate("() => performance.getEntriesByType('resource').map(({ name }) => name)")
+    assert any(name.endswith(f"/{charts_file()}") for name in files)
 
 
 def test_what_is_typed_is_what_stands_in_chips_and_address(open_page, mini):
