@@ -146,7 +146,7 @@ def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_p
 
 def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
     page = open_page("overview", viewport=(1280, 800), present="on")
-    assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "26px"
+    assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "20.8px"
     assert not page.get_by_test_id("stSidebar").is_visible()
     assert page.get_by_role("textbox", name="Prompt").count() == 0
     stage = page.locator("[data-testid=machine] .stage")
@@ -166,12 +166,15 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
     ("name", "picture"),
     [
         ("attention", ".plot .cells"),
+        ("layernorm", "[data-testid=spread] svg"),
+        ("next_token", "[data-testid=candidates] .rows"),
         ("residual_stream", ".st-key-stream_path svg[data-drawn]"),
         ("knock_out", ".st-key-knock_out_map .js-plotly-plot"),  # below it: what can be set
     ],
 )
 def test_on_a_projector_the_picture_stands_in_the_first_screen(open_page, name, picture):
-    page = open_page(name, viewport=(1280, 800), present="on")
+    """Also with a change of the model, which has a bar above it, and a sentence more."""
+    page = open_page(name, viewport=(1280, 800), present="on", edits="z.4.3=zero")
     found = page.locator(picture).first
     found.wait_for()
     box = found.bounding_box()
