@@ -200,10 +200,15 @@ if general is not None:
         too = f" {unseen} more cannot show their usual label here (grey)."
     words.prose(
         f"{same} of {len(pairs)} heads have the same label on this text as in general, on many texts.{too} "
-        "*Resting* heads leave more than half of their attention on the first token. In general:",
+        "*Resting* heads leave more than half of their attention on the first token.",
         "head",
         "attention",
     )
+    said = "This map shows each head's label on many texts"
+    if tried:
+        ended = sum(one.verdict == "holds" for one in tried.values())
+        said += f": {ended} of the {words.counted(len(tried), 'label')} put on trial held (✓)"
+    st.markdown(f"{said}.")
     rows = [flat[i : i + n_heads] for i in range(0, len(flat), n_heads)]
     draw_labels(scene.unchanged, "general", "in general", rows)
 
@@ -339,11 +344,10 @@ def in_general() -> str:
 
 
 with above:
-    text = "Each head is labelled by where it looks, and the label is put on trial."
+    text = "Each head is labelled by where it looks on this text."
     if tried:
-        ended = sum(one.verdict == "holds" for one in tried.values())
-        of_all = f"{ended} of {words.counted(len(tried), 'label')}"
-        text += f" In general, **{of_all} held**."
+        held_here = sum(shown.verdict == "holds" for row in now for shown in row)
+        text += f" **{words.counted(held_here, 'label')}** on this map held on trial (✓)."
     words.prose(text, "head")
 with story, st.container(border=True, key="heads_story"):
     title = f"**Block {block}, head {head}: *{formulas.ROLES[mine.now.kind].label}***"

@@ -14,7 +14,7 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.engine.sampling import AS_IT_IS, Sampling, distribution, draw
 from gptviz.figures import next_token as figures
-from gptviz.figures.candidates import candidate_rows, column_heads
+from gptviz.figures.candidates import all_others, candidate_rows, column_heads
 from gptviz.figures.marks import UNCHANGED
 from gptviz.model import GPTModel
 from gptviz.ui import sheet, words
@@ -331,7 +331,7 @@ def details(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
             name: numbers.rest_of(distribution(logits, how).probabilities, shown)
             for name, how in settings.items()
         }
-        rest = pd.DataFrame([{"token": f"{found.now.rest:,} others"} | others])
+        rest = pd.DataFrame([{"token": all_others(found.now.rest)} | others])
         if found.now.rest:
             return pd.concat([frame, rest], ignore_index=True)
         return frame

@@ -91,6 +91,13 @@ def _others(candidates: Candidates) -> str:
     return "1 other"
 
 
+def all_others(count: int) -> str:
+    """Name the row of all tokens without one, so that nobody takes it for a token of the list."""
+    if count > 1:
+        return f"all {count:,} others together"
+    return "the 1 other token"
+
+
 def _rest_words(candidates: Candidates, p: str) -> str:
     """Say how many tokens the rest are, how many of them are kept, and their probability."""
     if candidates.rest == 1:
@@ -138,7 +145,8 @@ def _rest(candidates: Candidates, sampling: Sampling, unchanged: Candidates | No
         "probability": candidates.rest_probability,
         "model_probability": candidates.rest_model_probability,
     }
-    shown = {"key": "rest", "token": _others(candidates), "ghost": ghost, "sentence": sentence}
+    name = all_others(candidates.rest)
+    shown = {"key": "rest", "token": name, "ghost": ghost, "sentence": sentence}
     return {"id": None, "rank": 0, "was_rank": 0} | numbers | shown | texts | marks
 
 
@@ -293,7 +301,7 @@ def draw_rows(
     return Draw(
         rows,
         segments + _gap(found, covered, 1.0),
-        rest and rest | {"shown": rest["token"], "place": ""},
+        rest and rest | {"shown": _others(found), "place": ""},
     )
 
 

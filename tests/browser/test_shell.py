@@ -39,13 +39,30 @@ def title(page):
     return page.get_by_role("heading", level=1).inner_text()
 
 
-def test_what_draws_charts_comes_while_the_first_page_rests(open_page):
-    page = open_page()
+# how the guess stood in each frame until what draws charts was evaluated
+UNTIL_READY = """() => new Promise((ready) => {
+  const stood = [];
+  const beats = [...document.querySelectorAll('*')]
+    .flatMap((node) => [...(node.shadowRoot?.querySelectorAll('[data-testid=beats]') ?? [])])[0];
+  const look = () => {
+    if ('Plotly' in window) return ready(stood);
+    stood.push(beats.dataset.how);
+    requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+def test_what_draws_charts_is_made_ready_once_the_first_page_rests(open_page):
+    page = open_page(cold=True)
+    page.emulate_media(reduced_motion="no-preference")
+    page.reload()
+    page.locator("[data-testid=beats][data-how=playing]").wait_for()
+    stood = page.evaluate(UNTIL_READY)
+    assert stood[0] == "playing" and stood[-1] == "rest"
     assert page.locator(".js-plotly-plot").count() == 0
-    page.wait_for_function(
-        """file => performance.getEntriesByType('resource').some(({ name }) => name.endsWith(file))""",
-        arg=f"/{charts_file()}",
-    )
+    files = page.evaluate("() => performance.getEntriesByType('resource').map(({ name }) => name)")
+    assert any(name.endswith(f"/{charts_file()}") for name in files)
 
 
 def test_what_is_typed_is_what_stands_in_chips_and_address(open_page, mini):
@@ -129,7 +146,7 @@ def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_p
 
 def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
     page = open_page("overview", viewport=(1280, 800), present="on")
-    assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "26px"
+    assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "20.8px"
     assert not page.get_by_test_id("stSidebar").is_visible()
     assert page.get_by_role("textbox", name="Prompt").count() == 0
     stage = page.locator("[data-testid=machine] .stage")
@@ -149,12 +166,15 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
     ("name", "picture"),
     [
         ("attention", ".plot .cells"),
+        ("layernorm", "[data-testid=spread] svg"),
+        ("next_token", "[data-testid=candidates] .rows"),
         ("residual_stream", ".st-key-stream_path svg[data-drawn]"),
         ("knock_out", ".st-key-knock_out_map .js-plotly-plot"),  # below it: what can be set
     ],
 )
 def test_on_a_projector_the_picture_stands_in_the_first_screen(open_page, name, picture):
-    page = open_page(name, viewport=(1280, 800), present="on")
+    """Also with a change of the model, which has a bar above it, and a sentence more."""
+    page = open_page(name, viewport=(1280, 800), present="on", edits="z.4.3=zero")
     found = page.locator(picture).first
     found.wait_for()
     box = found.bounding_box()

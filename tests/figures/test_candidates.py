@@ -87,7 +87,7 @@ def test_a_step_that_does_nothing_has_no_column():
 def test_rows_and_rest_and_tokens():
     found, rows, rest = rows_of(Sampling(0.5))
     assert sum(row["probability"] for row in rows) + rest["probability"] == pytest.approx(1)
-    assert rest["token"] == "488 others"
+    assert rest["token"] == "all 488 others together"
     own, set_so = ((LOGITS.double() / t).softmax(0) for t in (1, 0.5))
     shares = [
         probability_text(1 - p[found.table["id"].tolist()].sum().item()) for p in (set_so, own)

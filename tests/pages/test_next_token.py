@@ -115,7 +115,7 @@ def test_in_numbers(run_page, mini):
     at = run_page("next_token", text=TEXT, temperature=0.9)
     opened(at, "numbers_next_token", "numbers_entropy")
     table, unsure = (frame.value for frame in at.dataframe)
-    assert table["token"].iloc[-1] == "8,182 others"
+    assert table["token"].iloc[-1] == "all 8,182 others together"
     assert table["probability"].sum() == pytest.approx(1)
     for row, temperature in zip(unsure.itertuples(), (1, 0.9), strict=True):
         p = mini.trace(TEXT, keep=[]).logits(-1).double().div(temperature).softmax(0)
@@ -158,7 +158,7 @@ def test_the_bars_are_the_distribution_and_of_a_changed_model_the_unchanged_besi
     assert ids[:count].tolist() == now.order[:count].tolist() and int(was.order[0]) in ids
     assert [row["rank"] for row in rows[:count]] == [*range(1, count + 1)]
     assert np.allclose([row["logit"] for row in rows], runs[0].logits(position)[ids], atol=1e-4)
-    assert len(rows) + int(rest["token"].split()[0].replace(",", "")) == mini.config.vocab_size
+    assert len(rows) + int(rest["token"].split()[1].replace(",", "")) == mini.config.vocab_size
     for column, expected in (("probability", now), ("ghost", was))[: 1 + bool(edits)]:
         p = expected.probabilities
         assert np.allclose([row[column] for row in rows], p[ids], atol=1e-6)

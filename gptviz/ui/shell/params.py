@@ -26,7 +26,7 @@ T = TypeVar("T")
 _OF_THE_PAGE = "gptviz_params"  # in the session: the params of the page that was drawn last
 _DRAWN = "gptviz_drawn"  # and of each param's widget, the page that drew it last
 
-PRESENTED = 26 / 16  # how much larger type is while somebody presents, as in present.css
+PRESENTED = 26 / 16  # how much larger type is at most while somebody presents, as in present.css
 LARGEST = 10**6  # of a whole number in the address: beyond are only mistakes
 
 

@@ -26,7 +26,6 @@ function head(data) {
 function bar(row) {
   return [
     gv.h('i', { key: 'fill', class: 'fill', style: width(row.probability) }),
-    row.rest ? gv.h('i', { key: 'above', class: 'above', style: width(1 - row.probability) }) : null,
     row.ghost === null ? null : gv.h('i', { key: 'ghost', class: 'ghost', style: width(row.ghost) })];
 }
 
@@ -157,9 +156,8 @@ function slide(view) {
   state.moving = starts && !gv.still() ? all(seen).flatMap((row, i) => {
     const from = starts.get(row.key) ?? (began ? row.ghost : undefined), to = row.probability;
     if (from === undefined || Math.abs(from - to) < 1e-4) return [];
-    const of = (part, share) => bars(root)[i].querySelector(part)?.animate([width(share(from)), width(share(to))],
-      { duration: seen.held || !(data.live || data.outlined) ? STEP : SLIDE, easing: seen.held ? 'linear' : 'ease-in-out' });
-    return [of('.fill', (p) => p), of('.above', (p) => 1 - p)].filter(Boolean);
+    return [bars(root)[i].querySelector('.fill').animate([width(from), width(to)],
+      { duration: seen.held || !(data.live || data.outlined) ? STEP : SLIDE, easing: seen.held ? 'linear' : 'ease-in-out' })];
   }) : [];
   if (state.moving.length && !state.hurry) {
     state.hurry = () => {

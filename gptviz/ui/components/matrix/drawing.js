@@ -7,6 +7,7 @@ const OPENED = { large: 15, small: 12 };    // pixels that a cell then has in th
 const LARGEST_CELL = 64;
 const ABOVE = 360;               // pixels that a page with one line of tokens has above a matrix, and a line below
 const PRESENTED = 300;           // the same on a projector, where the prompt is folded; at 16 px a rem
+const CHANGED = 70;              // there, what a change of the model has: its bar, and what to show of both; likewise
 const MAP = 104;                 // the corner that the map stands in
 const NAMED = 56;                // pixels beside the rows for "query ↓", where tokens are shorter
 
@@ -25,7 +26,8 @@ function longestLabel(view) {
 function layout({ data, state }, panel, room) {
   const { unit, longest } = state;
   const named = ({ column_axis }) => column_axis !== 'dim', tokens = (data.small ? data.panels : [panel]).some(named);  // small ones are all alike
-  const high = Math.max(320, innerHeight - (unit > 1 ? PRESENTED * unit : ABOVE));   // a low screen gets a smaller matrix
+  const presented = (PRESENTED + (document.querySelector('.st-key-gv_changes') ? CHANGED : 0)) * unit;
+  const high = Math.max(320, innerHeight - (unit > 1 ? presented : ABOVE));   // a low screen gets a smaller matrix
   const most = Math.min(unit > 1 ? high : Math.min(data.largest, high), LARGEST_CELL * unit * data.tokens.length);
   const right = tokens ? longest * Math.cos(ANGLE) : 4;
   let [left, top] = [data.small ? longest : Math.max(longest, NAMED * unit), tokens ? longest * Math.sin(ANGLE) + 6 : 22 * unit];

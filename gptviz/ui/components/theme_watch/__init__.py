@@ -3,7 +3,7 @@
 Streamlit turns its own page at once and runs nothing; what a page drew for the other mode would stay,
 and be unreadable. This invisible component sees its background's colour change, and asks for a run.
 It also sees that a page is turned, and shows its top, without the list of pages over it; and while the
-first page rests, it fetches what Streamlit draws charts with.
+first page rests, it fetches and evaluates what Streamlit draws charts with.
 """
 
 from functools import cache
