@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import torch
+
 from gptviz.analysis.counterpart import counterpart
 from gptviz.analysis.names import Mention, mentions, renamed, whole_word
 from gptviz.analysis.prompts import NAMES
@@ -160,6 +162,23 @@ def other_texts(
         if last is not None:
             texts = [OtherText(ONE_TOKEN, last.text, last.ids, True), *texts]
     return texts
+
+
+def told_apart(one: torch.Tensor, other: torch.Tensor, count: int = 12) -> tuple[int, int]:
+    """The two tokens that tell two texts apart by their logits, (V,) each: what each text's model says first.
+
+    Where that is the same token, of the `count` first choices of either text the two whose log-probability
+    is higher after the one text, and after the other, by most.
+    """
+    first = int(one.argmax())
+    second = int(other.argmax())
+    if first != second:
+        return first, second
+    count = min(count, len(one))
+    choices = torch.cat([one.topk(count).indices, other.topk(count).indices])  # (2 * count,)
+    gained = one.double().log_softmax(0) - other.double().log_softmax(0)  # (V,)
+    of_choices = gained[choices]
+    return int(choices[of_choices.argmax()]), int(choices[of_choices.argmin()])
 
 
 def _rank(other: OtherText) -> int:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import torch
 from hypothesis import given, strategies as st
 
 from gptviz.analysis.alignment import differing
@@ -19,6 +20,7 @@ from gptviz.analysis.other_texts import (
     SWAP,
     THIRD,
     other_texts,
+    told_apart,
 )
 from gptviz.analysis.prompts import NAMES, indirect_objects
 from gptviz.analysis.word_classes import GENDERED, HE, SHE, of_the_other
@@ -220,3 +222,17 @@ def test_the_last_resort_is_one_other_token(mini):
     assert other_texts(mini, text, last_resort=False) == []
     assert other_texts(mini, "汤姆和安娜", last_resort=False) == []
     assert all(len(other.ids) == 1 for other in other_texts(mini, "a"))
+
+
+def test_two_tokens_tell_texts_apart_even_where_both_say_the_same_first(mini):
+    one, other = (
+        mini.trace(text, keep=[]).logits(-1) for text in ("The man took off", "The woman took off")
+    )
+    assert told_apart(one, other) == (int(one.argmax()), int(other.argmax()))
+    peaked = torch.tensor([9.0, 1.0, 2.0, 0.0, -50.0])
+    moved = torch.tensor([9.0, 2.0, 1.0, 0.0, 3.0])
+    assert told_apart(peaked, moved, count=3) == (2, 4)
+    assert told_apart(peaked, moved, count=99) == (2, 4)
+    assert told_apart(moved, peaked, count=3) == (4, 2)
+    same = told_apart(peaked, peaked)
+    assert same[0] == same[1]  # nothing tells a text from itself
