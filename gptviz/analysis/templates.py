@@ -125,9 +125,13 @@ def filled(
         raise ValueError(
             f"none of the words of {short} is one token of {lm.name}, as an answer must be"
         )
-    prompts = []
+    prompts: list[Prompt] = []
+    seen: set[str] = set()
     for chosen in _drawn(words, lists, seed):
         prompt = _prompt(template, chosen)
+        if prompt.text in seen:  # without {B} it would come again with another rival
+            continue
+        seen.add(prompt.text)
         lengths = [_count(lm, text) for text in (prompt.text, prompt.other or "")]
         if None in lengths:
             left_out[prompt.text] = f"{lm.name} cannot read all of its characters"
@@ -170,10 +174,14 @@ def _count(lm: LanguageModel, text: str) -> int | None:
 def _prompt(template: str, chosen: Mapping[str, str]) -> Prompt:
     """The sentence with these words, and with those of A and B exchanged."""
     exchanged = {**chosen, ANSWER: chosen[INSTEAD], INSTEAD: chosen[ANSWER]}
-    text, other = (
-        _HOLE.sub(lambda hole: words[hole[1].strip()], template) for words in (chosen, exchanged)
-    )
+    text = _written(template, chosen)
+    other = _written(template, exchanged)
     return Prompt(text, f" {chosen[ANSWER]}", f" {chosen[INSTEAD]}", other)
+
+
+def _written(template: str, words: Mapping[str, str]) -> str:
+    """The template with these words in its braces."""
+    return _HOLE.sub(lambda hole: words[hole[1].strip()], template)
 
 
 def _drawn(
