@@ -75,7 +75,16 @@ class Pair:
 
 frame = sheet.start_page(
     "Patching",
-    choices=[second.OTHER, second.WAY, SITE, OF_MANY, second.MADE, GO, *target.PARAMS, many.SET],
+    choices=[
+        second.OTHER,
+        second.WAY,
+        SITE,
+        OF_MANY,
+        second.MADE,
+        GO,
+        *target.PARAMS,
+        *many.PARAMS,
+    ],
 )
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
