@@ -40,7 +40,7 @@ KEPT = 0.9  # of the probability: a head is not missed
 LOST = 0.5  # of the probability: a change has lost the word
 
 frame = sheet.start_page(
-    "Knock-out", choices=[*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, many.SET]
+    "Knock-out", choices=[*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, *many.PARAMS]
 )
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)

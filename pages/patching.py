@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis import activation_patching
+from gptviz.analysis import activation_patching, other_texts
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen
@@ -26,10 +26,6 @@ SITE = sheet.Param("patch_site", str, "resid_pre", sheet.if_there)
 OF_MANY = sheet.Param("patch_many", str, "z", sheet.if_there)  # what is patched in a set of texts
 GO = sheet.Param("patch_go", bool, False)  # for what takes so long that it waits for a click
 
-WAYS = {
-    second.DENOISING: "Is it enough? (denoising)",
-    "noising": "Is it needed? (noising)",
-}
 SITES = {"resid_pre": "Residual stream", "attn_out": "Attention", "mlp_out": "Feed-forward"}
 PLACES = {
     "resid_pre": "the residual stream into",
@@ -88,7 +84,7 @@ frame = sheet.start_page(
         GO,
         *through.PARAMS,
         *target.PARAMS,
-        many.SET,
+        *many.PARAMS,
     ],
 )
 prompt = sheet.read_text(frame)
@@ -97,7 +93,7 @@ scene = sheet.trace(prompt)
 lm = scene.lm
 config = scene.lm.config
 at = scene.position
-second.WAY.within(WAYS)
+second.WAY.within(second.ways())
 SITE.within(SITES)
 other = second.choose(scene)
 
@@ -108,7 +104,7 @@ def both_texts() -> None:
         theirs = []
     else:
         theirs = [words.show_id(lm, i) for i in other.ids]
-    frame = pd.DataFrame(zip_longest(scene.labels, theirs), columns=["prompt", "other text"])
+    frame = pd.DataFrame(zip_longest(scene.labels, theirs), columns=second.both_called())
     frame.insert(0, "position", range(len(frame)))
     sheet.numbers_of("patching-tokens", frame, what="both texts", missing="–")
 
@@ -123,10 +119,11 @@ def guide(other: second.Other) -> None:
     second.pairs_row(scene, other, bool(pair.own.edits))
     st.subheader("Is a place enough, or is it needed?", anchor=False)
     words.prose(
-        "**Denoising** copies one value from the clean text into the corrupt one: is it *enough* to "
-        "bring the answer back (1: completely)? **Noising** copies one value from the corrupt text "
-        "into the clean one: is this place *needed* (−1: without it, the answer is lost)? A place can be "
-        "enough and not needed, where another one has the answer, too."
+        "To put values of the text with the answer (clean) into the other one (corrupt) is **denoising**: "
+        "is a place *enough*, does the answer come back (1: completely)? To put values of the corrupt text "
+        "into the clean one is **noising**: is a place *needed*, does the answer break (−1: it is lost)? A "
+        "place can be enough and not needed, where another one has the answer, too. The switch above turns "
+        "the two texts round."
     )
 
 
@@ -147,7 +144,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
     site = SITE.choose(told, SITES, label_visibility="collapsed")
     told = "Swaps the two texts, so that the clean one stays clean."
     turns: dict[str, Any] = {"help": told, "on_change": second.turn, "args": (scene, other)}
-    way = second.WAY.choose("Direction", WAYS, label_visibility="collapsed", **turns)
+    way = second.WAY.choose("Direction", second.ways(), label_visibility="collapsed", **turns)
 found_there = st.container()
 below = st.container()
 
@@ -156,12 +153,17 @@ below = st.container()
 st.subheader("What does a cell measure?", anchor=False)
 says = pair.clean_and_corrupt
 firsts = [target.top(run, at)[0] for run in says]
+clean_logits, corrupt_logits = (target.logits_at(run, at) for run in says)
+apart = other_texts.told_apart(clean_logits, corrupt_logits)
 chosen = target.pair_input(
     scene,
     ("Clean answer", "Corrupt answer"),
-    (f"the clean text's: {firsts[0].shown}", f"the corrupt text's: {firsts[1].shown}"),
+    (
+        f"the clean text's: {words.show_id(lm, apart[0])}",
+        f"the corrupt text's: {words.show_id(lm, apart[1])}",
+    ),
 )
-answers = [first.id if one is None else one for one, first in zip(chosen, firsts, strict=True)]
+answers = [first if one is None else one for one, first in zip(chosen, apart, strict=True)]
 
 
 def scale_of(pair: Pair) -> activation_patching.Ends:
@@ -211,9 +213,16 @@ if problem or ends is None:
 in_logits = any(e.is_scale and not e.tells_shares for e in ends.all)
 size = "effect"  # the column of the table that the maps show
 unit = ""
+called_texts = second.both_called()
+if way == second.DENOISING:
+    own_end = corrupt
+    other_end = clean
+else:
+    own_end = clean
+    other_end = corrupt
 sentences = [
-    f"We measure the logit of {shown[0]} minus that of {shown[1]}: {arrow(clean)} in the clean text, "
-    f"{arrow(corrupt)} in the corrupt one."
+    f"We measure the logit of {shown[0]} minus that of {shown[1]}: {arrow(own_end)} in "
+    f"{called_texts[0]}, {arrow(other_end)} in {called_texts[1]}."
 ]
 if in_logits:
     size = "change"
@@ -474,9 +483,13 @@ if found is not None:
         second.toggle(Patch(of_row, block, position=first + column).edit(source.ids), source)
 
     square = "<span style='color:{}'>■</span> {}".format
-    key = [square(scene.palette.positive, "orange: the other text’s answer comes along")]
+    key = [
+        square(scene.palette.positive, "orange: with the other text’s value, its answer comes back")
+    ]
     if way != second.DENOISING:
-        key = [square(scene.palette.negative, "blue: your answer is lost")]
+        key = [
+            square(scene.palette.negative, "blue: with the other text’s value, your answer breaks")
+        ]
     if first > 0 and first == next(iter(different), None):
         begin = marks.safe(" | ".join(words_at[first]))
         key.append(f"left of {begin}: both texts are equal, nothing to copy")

@@ -23,7 +23,7 @@ from gptviz.ui.shell.navigation import link
 # of the block: what the page offers to change
 PART = sheet.Param("why_part", str, "head", sheet.if_there)
 MUTE = sheet.Param("mute", bool, False)
-PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
+PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, *many.PARAMS)
 
 LOOKS = ("q", "k", "v")
 

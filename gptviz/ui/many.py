@@ -1,6 +1,7 @@
 """One text proves little: what a page says of its prompt, as means over many texts with standard errors.
 
-The texts are a file, one a line, or sentences that are made here. A link carries the latter only.
+The texts are a ready-made set, the sentences of a template with lists, or a file, one a line. A link carries
+all but the file.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,9 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.analysis.prompts import Prompt, averaged, indirect_objects, left_out, measured
+from gptviz.analysis import templates
+from gptviz.analysis.prompts import Prompt, averaged, left_out, measured
+from gptviz.analysis.ready_made import KINDS, ready_made
 from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
 from gptviz.ui import sheet
@@ -20,11 +23,22 @@ from gptviz.ui.buttons import button
 from gptviz.ui.models.budget import still_here
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for, several
 from gptviz.ui.shell import target
-from gptviz.ui.words import as_code, counted, escaped, prose, show_id
+from gptviz.ui.words import as_code, capital, counted, escaped, prose, show_id
 
 NAMES = "names"
 FILE = "file"
+TEMPLATE = "template"
+
+
+def at_most(text: str, length: int) -> str:
+    """The beginning of a text: an address may hold a longer one than anybody can type."""
+    return text[:length]
+
+
 SET: Param[str | None] = Param("many", str, None, if_there)
+SENTENCE: Param[str] = Param("many_template", str, templates.EXAMPLE, at_most)
+LISTS: Param[str] = Param("many_lists", str, templates.EXAMPLE_LISTS, at_most)
+PARAMS = (SET, SENTENCE, LISTS)
 
 MOST = 200  # texts of a file
 LONGEST = 20_000  # characters of one
@@ -61,10 +75,11 @@ def section(
     """
     pairs = function.__name__ == "patching"
     st.subheader("Over many texts", anchor=False)
-    prompts, unreadable = _choose(scene.lm, pairs)
+    prompts, unreadable = _choose(scene, pairs)
     choice()
     request = (
         st.session_state.get(_LINES) if SET.value == FILE else SET.value,
+        (SENTENCE.value, LISTS.value) if SET.value == TEMPLATE else None,
         function,
         *options.values(),
     )
@@ -198,39 +213,61 @@ def beginning(text: str, length: int) -> str:
 # ---- the set ----
 
 
-def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
+READY = {
+    NAMES: ("Names", "Who receives something? The indirect object task of Wang et al., 2022"),
+    "copied": ("A copied word", "A passage comes again: the word that followed it is copied"),
+    "pronoun": ("A pronoun", "He or she, him or her: the person decides"),
+    "fact": ("A fact", "The capital of a country, the opposite of a word"),
+    "sequence": ("A sequence", "Numbers, letters, weekdays: what comes next?"),
+}
+
+
+def _choose(scene: Scene, pairs: bool) -> tuple[list[Prompt], Left]:
     """Draw the choice of the set; return the texts that can be read, and why others cannot."""
-    SET.within((NAMES, FILE))
+    lm = scene.lm
+    SET.within((*KINDS, TEMPLATE, FILE))
     line = "one text per line"
     if pairs:
         line = "one pair per line, with a tab between the two texts"
     text = "One text proves little. Test many, and see a mean and how certain it is: "
-    prose(f"{text}upload a file with {line}, or use ready-made sentences with two names.")
+    prose(f"{text}take ready-made sentences, write a template with lists, or upload a file.")
     if pairs:
         st.caption(
             "The two texts of a pair need the same number of tokens; different pairs may differ in length. We "
             "patch a head at all positions, and anything else at the last token, where the answer is read. Other "
             "positions cannot be averaged over texts of different lengths."
         )
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="gv_many_sets"
+    ):
+        st.caption("Two dozen sentences:", width="content")
+        for kind in KINDS:
+            label, hint = READY[kind]
+            chosen = SET.value == kind
+            take = None if chosen else kind
+            button(label, f"many_{kind}", SET.set, take, primary=chosen, help=hint)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        chosen = SET.value == NAMES
-        hint = "Who receives something? The indirect object task of Wang et al., 2022"
-        take = None if chosen else NAMES
-        button(
-            "24 sentences with two names", "many_names", SET.set, take, primary=chosen, help=hint
-        )
+        chosen = SET.value == TEMPLATE
+        take = None if chosen else TEMPLATE
+        hint = "A sentence with names in braces, and a list of words for each: up to 100 sentences"
+        button("A template", "many_of_template", SET.set, take, primary=chosen, help=hint)
+        own = templates.like(scene.text)
+        if own is not None:
+            hint = "Makes a template of your text: other names, other places and things"
+            button("100 sentences like yours", "many_like", _take_template, *own, help=hint)
         help = "You can add, each after a tab: a second text, the token to measure, and the token to compare "
         help += "it with. Without a token, the model's first choice is measured."
         label = f"A file with {line}"
         options: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
         st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **options)
-    if chosen:
-        prompts = indirect_objects(lm)
-        too_long = left_out(lm)
-        caption = f"Too few of the names are single tokens of {escaped(lm.name)}, so there are no sentences."
+    if SET.value == TEMPLATE:
+        return _of_template(lm), []
+    if SET.value in KINDS:
+        prompts = ready_made(lm, SET.value)
+        caption = f"Too few of the words are single tokens of {escaped(lm.name)}, so there are no sentences."
         if prompts:
-            token, against = (as_code(str(word).replace(" ", "·")) for word in prompts[0].target)
-            caption = f"For example {as_code(prompts[0].text)}: the logit of {token} minus the logit of {against}."
+            caption = _for_example(prompts[0])
+        too_long = left_out(lm) if SET.value == NAMES else {}
         if too_long:
             tokens_of_words = [f"{word} ({count})" for word, count in too_long.items()]
             listed = ", ".join(tokens_of_words[:6])
@@ -251,6 +288,50 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
         [prompt for _, prompt in read_lines if isinstance(prompt, Prompt)],
         [(line, why) for line, why in read_lines if isinstance(why, str)],
     )
+
+
+def _for_example(prompt: Prompt) -> str:
+    """A sentence about a prompt of the set: what is measured, and its other text."""
+    token, against = (as_code(str(word).replace(" ", "·")) for word in prompt.target)
+    return (
+        f"For example {as_code(prompt.text)}: the logit of {token} minus the logit of {against}. "
+        f"The other text: {as_code(prompt.other or '')}."
+    )
+
+
+def _of_template(lm: LanguageModel) -> list[Prompt]:
+    """Draw the boxes of the template and its lists; return its sentences, or say what is wrong."""
+    for param in (SENTENCE, LISTS):
+        param.within(templates.LONGEST)
+    options: dict[str, Any] = {"max_chars": templates.LONGEST}
+    help = "The answer is what stands for {A}; instead of it might be said what stands for {B}. The other text "
+    help += "has both exchanged."
+    SENTENCE.widget(st.text_input, "Template, with names in braces", help=help, **options)
+    help = "A list for each name; names that share one never have the same word. A new line is as good as ;"
+    LISTS.widget(st.text_area, "Lists: A, B: Tom, Anna; place: garden, park", help=help, **options)
+    try:
+        found = templates.filled(lm, SENTENCE.value, templates.read_lists(LISTS.value))
+    except ValueError as error:
+        st.warning(f"{capital(escaped(str(error)))}.")
+        return []
+    captions = [f"{counted(len(found.prompts), 'sentence')}."]
+    if found.prompts:
+        captions.append(_for_example(found.prompts[0]))
+    if found.left_out:
+        reasons = [f"{as_code(beginning(text, 40))} ({why})" for text, why in found.left_out[:3]]
+        more = len(found.left_out) - len(reasons)
+        if more:
+            reasons.append(f"and {more} more")
+        captions.append(f"Left out: {', '.join(reasons)}.")
+    st.caption(" ".join(captions))
+    return found.prompts
+
+
+def _take_template(template: str, lists: str) -> None:
+    """Callback: the set is this template's."""
+    SENTENCE.set(template)
+    LISTS.set(lists)
+    SET.set(TEMPLATE)
 
 
 def _read(lm: LanguageModel, line: str, pairs: bool) -> Prompt | str:

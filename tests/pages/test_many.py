@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import streamlit as st
 
+from gptviz.analysis.ready_made import ready_made
+from gptviz.analysis.templates import filled, read_lists
 from gptviz.digits import plus_minus
 from gptviz.jobs import Queue
 from gptviz.ui import many
@@ -102,7 +104,6 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
 
 def test_sentences_with_names_wait_for_a_click_where_they_take_long(monkeypatch):
     monkeypatch.setattr(slow, "UNASKED", 10**9)
-    monkeypatch.setattr(many, "indirect_objects", lambda lm: many_of(lm))
     at = run_page("why", text="The man took off", many="names")
     assert (
         "Left out, because this model splits them into several tokens: Anna (2), Sarah (3)"
@@ -116,7 +117,43 @@ def test_sentences_with_names_wait_for_a_click_where_they_take_long(monkeypatch)
     assert not at.query_params.get("many") and "n = 24)" not in prose(at)
 
 
-many_of = many.indirect_objects
+@pytest.mark.parametrize("kind", ["copied", "pronoun", "fact", "sequence"])
+def test_each_ready_made_set_is_averaged(mini, kind):
+    at = run_page("why", text="The man took off", many=kind)
+    prompts = ready_made(mini, kind)
+    table = mini.attribution([p.text for p in prompts], [p.target for p in prompts])
+    mean = table["contribution"].to_numpy(float)
+    order = np.argsort(-np.abs(mean), kind="stable")[:12]
+    assert np.allclose(charts(at)[-1]["data"][0]["x"], mean[order], atol=2e-5)
+    assert f"n = {len(prompts)})" in prose(at) and prompts[0].other in prose(at)
+
+
+def test_a_template_stands_in_the_address_and_is_averaged(mini):
+    written = {
+        "many_template": "When {A} and {B} left, {B} spoke to",
+        "many_lists": "A, B: Tom, Mary, John",
+    }
+    at = run_page("why", text="The man took off", many="template", **written)
+    assert {name: at.query_params[name] for name in written} == written
+    prompts = filled(mini, written["many_template"], read_lists(written["many_lists"])).prompts
+    table = mini.attribution([p.text for p in prompts], [p.target for p in prompts])
+    mean = table["contribution"].to_numpy(float)
+    order = np.argsort(-np.abs(mean), kind="stable")[:12]
+    assert np.allclose(charts(at)[-1]["data"][0]["x"], mean[order], atol=2e-5)
+    assert len(prompts) == 6 and "n = 6)" in prose(at)
+    at.text_input(key="many_template").set_value("When {A} met {C}, {A} spoke to").run()
+    assert "has no list" in at.warning[-1].value and "n = 6)" not in prose(at)
+    assert at.query_params["many_template"] == "When {A} met {C}, {A} spoke to"
+
+
+def test_a_text_with_two_names_gives_its_template_in_one_click(mini, monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 1)
+    at = run_page("why", text="When Tom and Anna left the garden, Tom gave the flowers to")
+    at.button(key="many_like").click().run()
+    template = "When {B} and {A} left the {place}, {B} gave the flowers to"
+    assert at.query_params["many"] == "template" and at.query_params["many_template"] == template
+    assert at.button(key="many_go").label.startswith("Compute: 100 texts")
+    assert "Left out: `Anna` (it is 2 tokens of mini" in prose(at)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from gptviz import Edit
 from gptviz.analysis import patching
 from gptviz.analysis.activation_patching import SHARES_FROM, agreement
 from gptviz.analysis.counterpart import counterpart
+from gptviz.analysis.other_texts import other_texts
 from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
 from gptviz.ui.parts.patching.other import PAIRS, Other, toggle
@@ -188,6 +189,38 @@ def test_the_default_prompt_has_its_other_text(run_page):
     assert marked.count('data-differs="1"') == 1 and marked.count('data-testid="pair-token"') == 16
 
 
+def test_two_names_open_with_their_exchange_and_offer_the_rest(run_page, mini):
+    text = "When Tom and Mary left the garden, Tom gave the flowers to"
+    at = run_page("patching", text=text, patch_way="noising")
+    assert at.text_input(key="other_box").value == (
+        "When Mary and Tom left the garden, Mary gave the flowers to"
+    )
+    assert "other" not in at.query_params and len(charts(at)) == 3 and not at.warning
+    offered = [one.label for one in at.button if (one.key or "").startswith("other_text_")]
+    assert offered == [
+        "Swap the two names",
+        "The other name comes again",
+        "A third name",
+        "The other order",
+    ]
+    wanted = other_texts(mini, text)
+    at.button(key="other_text_2").click().run()
+    assert at.query_params["other"] == wanted[2].text
+    assert at.text_input(key="other_box").value == wanted[2].text
+
+
+def test_a_name_of_two_tokens_is_said_and_a_text_of_one_length_is_taken(run_page, mini):
+    text = "When Tom and Anna left the garden, Tom gave the flowers to"
+    at = run_page("patching", text=text, patch_site="mlp_out")
+    taken = at.text_input(key="other_box").value
+    assert len(mini.encode(taken)) == len(mini.encode(text)) and taken != text
+    (note,) = [one.value for one in at.caption if "Made from your text" in one.value]
+    assert "swap the two names" in note and "“Anna” has 2 tokens" in note
+    (swap,) = [one for one in at.button if one.label == "Swap the two names (15 tokens)"]
+    swap.click().run()
+    assert "“Anna” has 2 tokens" in at.warning[0].value and not charts(at)
+
+
 def test_any_other_prompt_has_one_made(run_page, mini):
     at = run_page("patching", text="Once upon a time there was a")
     made = at.text_input(key="other_box").value
@@ -250,7 +283,7 @@ def test_the_text_that_is_made_is_searched_with_the_changes_and_without_the_patc
     text = "The cat sat on the mat"
     # of one token twice no map is drawn: those of a changed model take a pass for every patch
     at = run_page("patching", text=text, token=4, edits=edits, target=5, against=5)
-    (note,) = [one.value for one in at.caption if "Made from your prompt" in one.value]
+    (note,) = [one.value for one in at.caption if "Made from your text" in one.value]
     assert f"moves {whose} prediction most" in note
     kept = [edit for edit in edits.split(",") if edit and "ids" not in edit]
     wanted = counterpart(mini.edited(*kept), mini.encode(text), 4)

@@ -15,6 +15,7 @@ from gptviz.analysis import counterpart as counterparts
 from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.alignment import filled, missing, side_by_side
 from gptviz.analysis.counterpart import MOST, Counterpart
+from gptviz.analysis.other_texts import OtherText, other_texts
 from gptviz.analysis.patches import value_of
 from gptviz.figures.theme import palette
 from gptviz.ui import runs
@@ -25,9 +26,9 @@ from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.prompt import read
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.words import as_code, show_id
+from gptviz.ui.words import as_code, capital, counted, escaped, show_id
 
-DENOISING = DIRECTIONS[0]
+DENOISING, NOISING = DIRECTIONS
 OTHER: Param[str | None] = Param("other", str, None)
 WAY = Param("patch_way", str, DENOISING, if_there)
 # the other text is to be made from the prompt, however long it takes
@@ -94,49 +95,64 @@ def without_patches(run: Run) -> Run:
     return replace(run, edits=edits)
 
 
+@per_run
+def offered(run: Run, position: int, special: bool) -> tuple[OtherText, ...]:
+    """The other texts that can be made from the prompt without trying what they do, the best first.
+
+    None for ids that its text does not give: a prompt that was cut, or tokens that nobody typed.
+    """
+    lm = runs.model(run)
+    text = lm.decode(run.ids)
+    if lm.encode(text, special_tokens=special) != list(run.ids):
+        return ()
+    own = runs.get(run, ())
+    return tuple(other_texts(lm, text, position, special, own, last_resort=False))
+
+
+def ways() -> dict[str, str]:
+    """Both directions in words, of the texts as they stand: to choose the other one turns them round."""
+    into_yours = "Put the other text’s values into yours"
+    into_the_other = "Put your text’s values into the other"
+    if WAY.value == DENOISING:
+        return {
+            DENOISING: f"{into_yours}: what comes back?",
+            NOISING: f"{into_the_other}: what breaks?",
+        }
+    return {
+        DENOISING: f"{into_the_other}: what comes back?",
+        NOISING: f"{into_yours}: what breaks?",
+    }
+
+
+def both_called() -> tuple[str, str]:
+    """Your text and the other one, with the field's words for them in brackets."""
+    if WAY.value == DENOISING:
+        return ("your text (corrupt)", "the other text (clean)")
+    return ("your text (clean)", "the other text (corrupt)")
+
+
 def choose(scene: Scene) -> Other | None:
-    """Draw the box of the other text, and both texts' tokens; None if there is nothing to patch from."""
+    """Draw the box of the other text, what it can be, and both texts' tokens.
+
+    None if there is nothing to patch from.
+    """
     is_long = is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
-    if MADE.value:
-        pair_text = None
-    else:
-        pair_text = next((pair.other for pair in PAIRS if pair.text == scene.text), None)
-    if OTHER.value is None:
-        text = pair_text
-    else:
-        text = OTHER.value
-    note = ""
-    if text is None and (MADE.value or not is_long):
-        unpatched = without_patches(scene.run)
-        counterpart = made_from(unpatched, scene.position, scene.special)
-        if counterpart is not None:
-            text = counterpart.text
-            old_token = as_code(scene.labels[counterpart.position])
-            new_token = as_code(show_id(scene.lm, counterpart.token))
-            whose = "the"
-            if unpatched.edits:
-                whose = "the changed model's"
-            elif scene.run.edits:
-                whose = "the unpatched model's"
-            note = (
-                f"Made from your prompt: {old_token} (position {counterpart.position}) became {new_token}. "
-                "Of all one-token "
-            )
-            note += f"changes that were tried, this one moves {whose} prediction most."
+    unpatched = without_patches(scene.run)
+    offers = offered(unpatched, scene.position, scene.special)
+    text, note = _opened(scene, offers, is_long)
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_other"):
-        placeholder = "Other text: change one word, keep the number of tokens, press Enter"
-        st.text_input(
-            "Other text",
-            key=_BOX,
-            placeholder=placeholder,
-            label_visibility="collapsed",
-            on_change=_typed,
-        )
-        hint = "Changes one token of your prompt: the change that moves the prediction most, of those tried."
-        button("Suggest one", "other_make", _choose, None, True, icon="auto_fix_high", help=hint)
+    st.text_input(
+        "The other text",
+        key=_BOX,
+        placeholder="The other text: change one word, keep the number of tokens, press Enter",
+        label_visibility="collapsed",
+        on_change=_typed,
+    )
+    _offer(offers, text)
     request = "Patching needs a second text. Type one above, with one word changed and the same number of "
-    request += "tokens, or let the page suggest one (this takes a while for a text of this length)."
+    request += (
+        "tokens, or let the model change one token (this takes a while for a text of this length)."
+    )
     if text is None:
         failure = (
             "We found no text that differs in one token and makes the model predict something else."
@@ -161,6 +177,70 @@ def choose(scene: Scene) -> Other | None:
     return other
 
 
+def _opened(scene: Scene, offers: tuple[OtherText, ...], is_long: bool) -> tuple[str | None, str]:
+    """The other text that the page opens with, and how it was made: "" for one that was typed or chosen.
+
+    It is the one that was chosen, that of a known pair, the best that has as many tokens, or else the text
+    with one token changed, for which a long text waits until somebody asks.
+    """
+    if OTHER.value is not None:
+        return OTHER.value, ""
+    if not MADE.value:
+        for pair in PAIRS:
+            if pair.text == scene.text:
+                return pair.other, ""
+        if offers and offers[0].is_equal:
+            return offers[
+                0
+            ].text, f"Made from your text: {offers[0].kind}.{_why_not_better(offers)}"
+        if is_long:
+            return None, ""
+    unpatched = without_patches(scene.run)
+    counterpart = made_from(unpatched, scene.position, scene.special)
+    if counterpart is None:
+        return None, ""
+    old_token = as_code(scene.labels[counterpart.position])
+    new_token = as_code(show_id(scene.lm, counterpart.token))
+    whose = "the"
+    if unpatched.edits:
+        whose = "the changed model's"
+    elif scene.run.edits:
+        whose = "the unpatched model's"
+    note = (
+        f"Made from your text: {old_token} (position {counterpart.position}) became {new_token}. "
+        f"Of all one-token changes that were tried, this one moves {whose} prediction most."
+    )
+    return counterpart.text, f"{note}{_why_not_better(offers)}"
+
+
+def _why_not_better(offers: tuple[OtherText, ...]) -> str:
+    """A sentence why the first of the texts with another length cannot be compared position by position."""
+    unequal = next((offer for offer in offers if not offer.is_equal), None)
+    if unequal is None:
+        return ""
+    return f" Not of equal length: {unequal.kind}. {escaped(unequal.reason)}"
+
+
+def _offer(offers: tuple[OtherText, ...], text: str | None) -> None:
+    """Draw the other texts as buttons, and behind them the one that the model makes of one token."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="gv_other_texts"
+    ):
+        st.caption("The other text:", width="content")
+        for number, offer in enumerate(offers):
+            label = capital(offer.kind)
+            hint = offer.text
+            if not offer.is_equal:
+                label = f"{label} ({counted(len(offer.ids), 'token')})"
+                hint = offer.reason
+            is_shown = offer.text == text
+            help = escaped(hint)
+            key = f"other_text_{number}"
+            button(label, key, _choose, offer.text, primary=is_shown, help=help)
+        hint = "Changes one token of your text: the change that moves the prediction most, of those tried."
+        button("One other token", "other_make", _choose, None, True, primary=MADE.value, help=hint)
+
+
 def lengths_differ(scene: Scene, other: Other) -> bool:
     """Compare the texts' numbers of tokens; if they differ, say which tokens to add, and offer to.
 
@@ -169,12 +249,14 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
     ids = scene.run.ids
     if len(ids) == len(other.ids):
         return False
+    offers = offered(without_patches(scene.run), scene.position, scene.special)
+    reason = next((offer.reason for offer in offers if offer.text == other.text), "")
     prompt_is_shorter = len(ids) < len(other.ids)
     shorter, longer = sorted((ids, other.ids), key=len)
     if prompt_is_shorter:
-        names = ("Your prompt", "the other text")
+        names = ("Your text", "the other text")
     else:
-        names = ("The other text", "your prompt")
+        names = ("The other text", "your text")
     places = []
     for gap in missing(shorter, longer)[:3]:
         place = "at the end"
@@ -183,6 +265,10 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
                 f"before {as_code(show_id(scene.lm, shorter[gap.before]))} (position {gap.before})"
             )
         places.append(f"{as_code(show_id(scene.lm, longer[gap.position]))} {place}")
+    needs = "We patch position by position, so both texts need the same number of tokens."
+    if reason:
+        st.warning(f"{needs} {escaped(reason)} Choose one of the texts above that has as many.")
+        return True
     count = len(longer) - len(shorter)
     if count == 1:
         tokens = "1 token"
@@ -191,7 +277,7 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
     if count > 3:
         places.append(f"and {count - 3} more")
     st.warning(
-        "We patch position by position, so both texts need the same number of tokens. "
+        f"{needs} "
         f"{names[0]} has {len(shorter)}, {names[1]} {len(longer)}: add {tokens} to it, for example "
         f"{', '.join(places)}."
     )
@@ -269,11 +355,8 @@ def _rows(scene: Scene, other: Other) -> None:
     is_near = np.ones(len(kinds), dtype=bool)
     if len(kinds) > WHOLE:
         is_near = np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
-    if WAY.value == DENOISING:
-        roles = ("corrupt", "clean")
-    else:
-        roles = ("clean", "corrupt")
-    cells = [f"<div><b>your text ({roles[0]})</b><b>other text ({roles[1]})</b></div>"]
+    roles = both_called()
+    cells = [f"<div><b>{roles[0]}</b><b>{roles[1]}</b></div>"]
     for is_drawn, group in groupby(zip(is_near, columns, kinds, strict=True), key=itemgetter(0)):
         members = list(group)
         alike = f"<span>… {len(members)} alike</span>"

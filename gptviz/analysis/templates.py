@@ -1,0 +1,235 @@
+"""A template with lists gives many sentences: each with its answer, what might be said instead, and its other text.
+
+    When {A} and {B} went to the {place}, {B} gave a {thing} to
+
+    A, B: Mary, John, Tom, Kate; place: store, park; thing: drink, book
+
+The answer is what stands for {A}, instead of it stands {B}, and the other text has A and B exchanged. Names
+that share a list never have the same word of it. {B} need not stand in the template: then the other text has
+B's word where {A} was.
+"""
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from gptviz.analysis.names import mentions, renamed
+from gptviz.analysis.prompts import NAMES, PLACES, THINGS, Prompt
+from gptviz.engine.given import ids_of
+from gptviz.engine.index import whole
+from gptviz.engine.language_model import LanguageModel
+from gptviz.text.suggest import did_you_mean
+
+MOST = 100  # sentences
+LONGEST = 2_000  # characters of a template, and of its lists
+WORDS = 200  # of a list
+ENUMERATED = 20_000  # combinations of words that are all written down before some are drawn
+
+ANSWER = "A"
+INSTEAD = "B"
+EXAMPLE = "When {A} and {B} went to the {place}, {B} gave a {thing} to"
+EXAMPLE_LISTS = f"A, B: {', '.join(NAMES)}; place: {', '.join(PLACES)}; thing: {', '.join(THINGS)}"
+_HOLE = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class Filled:
+    """The sentences of a template, and of those that were left out each a word or a text, and why."""
+
+    prompts: list[Prompt]
+    left_out: list[tuple[str, str]]
+
+
+def read_lists(written: str) -> dict[str, tuple[str, ...]]:
+    """The words of each name: "A, B: Tom, Anna; place: park" gives three. A new line is as good as ";".
+
+    Raises ValueError, a sentence, for lists that are too long, that lack a ":", a name or words, and for a
+    name that has two.
+    """
+    if len(written) > LONGEST:
+        raise ValueError(
+            f"the lists have {len(written):,} characters; at most {LONGEST:,} are read"
+        )
+    lists: dict[str, tuple[str, ...]] = {}
+    for part in filter(str.strip, re.split(r"[;\n]", written)):
+        names, colon, words = part.partition(":")
+        if not colon:
+            raise ValueError(f"{part.strip()!r} has no colon; write a list as place: park, school")
+        found = tuple(dict.fromkeys(word.strip() for word in words.split(",") if word.strip()))
+        for name in (name.strip() for name in names.split(",")):
+            if not name:
+                raise ValueError(f"{part.strip()!r} has no name before its colon")
+            if name in lists:
+                raise ValueError(f"{name} has two lists; write all its words into one")
+            if not found:
+                raise ValueError(f"the list of {name} is empty; write words after its colon")
+            if len(found) > WORDS:
+                raise ValueError(
+                    f"the list of {name} has {len(found)} words; at most {WORDS} are read"
+                )
+            lists[name] = found
+    return lists
+
+
+def holes(template: str) -> list[str]:
+    """The names in braces, each once and in order.
+
+    Raises ValueError, a sentence, for a template that is too long or has none, and for a brace that stands
+    alone.
+    """
+    if len(template) > LONGEST:
+        raise ValueError(
+            f"the template has {len(template):,} characters; at most {LONGEST:,} are read"
+        )
+    names = [name.strip() for name in _HOLE.findall(template)]
+    if re.search(r"[{}]", _HOLE.sub("", template)):
+        raise ValueError("a brace stands alone; each { needs its }")
+    if not names:
+        raise ValueError(f"the template has no names in braces; write one as in: {EXAMPLE}")
+    return list(dict.fromkeys(names))
+
+
+def filled(
+    lm: LanguageModel,
+    template: str,
+    lists: Mapping[str, Sequence[str]],
+    count: int = MOST,
+    seed: int = 0,
+) -> Filled:
+    """Return at most `count` different sentences, drawn by `seed`; all of them where there are fewer.
+
+    A word for {A} or {B} must be one token of the model with a space before it, and the other text must have
+    as many tokens: what is not so is left out, with the reason. Raises ValueError, a sentence, for a name
+    without a list, no {A}, too many sentences, and where nothing is left.
+    """
+    if whole("count", count, 1) > MOST:
+        raise ValueError(f"{count} sentences are asked for; at most {MOST} are made")
+    template = template.rstrip()
+    names = list(dict.fromkeys([*holes(template), ANSWER, INSTEAD]))
+    for name in names:
+        if name not in lists:
+            raise ValueError(_no_list(name, lists))
+    left_out: dict[str, str] = {}
+    words: dict[str, list[str]] = {}
+    for name in names:
+        words[name] = list(lists[name])
+        if name in (ANSWER, INSTEAD):
+            counts = {word: _count(lm, f" {word}") for word in words[name]}
+            words[name] = [word for word, tokens in counts.items() if tokens == 1]
+            left_out |= {w: _not_one(lm, tokens) for w, tokens in counts.items() if tokens != 1}
+    short = next((name for name in names if not words[name]), None)
+    if short is not None:
+        raise ValueError(
+            f"none of the words of {short} is one token of {lm.name}, as an answer must be"
+        )
+    prompts: list[Prompt] = []
+    seen: set[str] = set()
+    for chosen in _drawn(words, lists, seed):
+        prompt = _prompt(template, chosen)
+        if prompt.text in seen:  # without {B} it would come again with another rival
+            continue
+        seen.add(prompt.text)
+        lengths = [_count(lm, text) for text in (prompt.text, prompt.other or "")]
+        if None in lengths:
+            left_out[prompt.text] = f"{lm.name} cannot read all of its characters"
+        elif lengths[0] != lengths[1]:
+            left_out[prompt.text] = f"it has {lengths[0]} tokens, its other text {lengths[1]}"
+        else:
+            prompts.append(prompt)
+        if len(prompts) == count:
+            break
+    if not prompts and not left_out:
+        raise ValueError("{A} and {B} need two different words; their lists have only one")
+    return Filled(prompts, list(left_out.items()))
+
+
+def _no_list(name: str, lists: Mapping[str, Sequence[str]]) -> str:
+    """A sentence about a name that has no list."""
+    if name == ANSWER:
+        return "{A} has no list; it is the answer: write its words as A, B: Mary, John"
+    if name == INSTEAD:
+        return (
+            "{B} has no list; it is what might be said instead: write its words as A, B: Mary, John"
+        )
+    return f"{{{name}}} has no list{did_you_mean(name, lists)}; write its words as {name or 'name'}: one, two"
+
+
+def _not_one(lm: LanguageModel, tokens: int | None) -> str:
+    if tokens is None:
+        return f"{lm.name} cannot read all of its characters"
+    return f"it is {tokens} tokens of {lm.name}, and an answer is one"
+
+
+def _count(lm: LanguageModel, text: str) -> int | None:
+    """The number of tokens of a text; None where the model lacks a character."""
+    try:
+        return len(ids_of(lm, text))
+    except ValueError:
+        return None
+
+
+def _prompt(template: str, chosen: Mapping[str, str]) -> Prompt:
+    """The sentence with these words, and with those of A and B exchanged."""
+    exchanged = {**chosen, ANSWER: chosen[INSTEAD], INSTEAD: chosen[ANSWER]}
+    text = _written(template, chosen)
+    other = _written(template, exchanged)
+    return Prompt(text, f" {chosen[ANSWER]}", f" {chosen[INSTEAD]}", other)
+
+
+def _written(template: str, words: Mapping[str, str]) -> str:
+    """The template with these words in its braces."""
+    return _HOLE.sub(lambda hole: words[hole[1].strip()], template)
+
+
+def _drawn(
+    words: Mapping[str, Sequence[str]], lists: Mapping[str, Sequence[str]], seed: int
+) -> Iterator[dict[str, str]]:
+    """Different choices of a word for each name, in an order that the seed decides.
+
+    All of them, where they can be written down; of more, as many as are soon found. Names that share a list
+    have different words.
+    """
+    names = list(words)
+    rng = random.Random(seed)
+    choices: Iterator[tuple[str, ...]]
+    if prod(len(words[name]) for name in names) <= ENUMERATED:
+        every = list(product(*words.values()))
+        rng.shuffle(every)
+        choices = iter(every)
+    else:
+        tries = 50 * MOST
+        choices = (tuple(rng.choice(words[name]) for name in names) for _ in range(tries))
+    seen = set()
+    for choice in choices:
+        chosen = dict(zip(names, choice, strict=True))
+        of_lists = {(tuple(lists[name]), word) for name, word in chosen.items()}
+        is_even = len(of_lists) == len(names) and chosen[ANSWER] != chosen[INSTEAD]
+        if is_even and choice not in seen:
+            seen.add(choice)
+            yield chosen
+
+
+def like(text: str) -> tuple[str, str] | None:
+    """A template and its lists from a text with two names, one of which comes again; None for any other.
+
+    That one is {B}; a place or a thing of the ready-made sentences becomes {place}, {thing}.
+    """
+    if _HOLE.search(text) or len(text) > LONGEST or re.search(r"[{}]", text):
+        return None
+    named = mentions(text)
+    counts = {m.name: sum(other.name == m.name for other in named) for m in named}
+    if len(counts) != 2 or sorted(counts.values())[0] != 1 or max(counts.values()) < 2:
+        return None
+    repeated = max(counts, key=lambda name: counts[name])
+    once = min(counts, key=lambda name: counts[name])
+    template = renamed(text, {once: "{A}", repeated: "{B}"})
+    lists = [f"A, B: {', '.join(dict.fromkeys((once, repeated, *NAMES)))}"]
+    for name, words in (("place", PLACES), ("thing", THINGS)):
+        found = next((word for word in words if re.search(rf"\b{word}\b", template)), None)
+        if found is not None:
+            template = re.sub(rf"\b{found}\b", f"{{{name}}}", template)
+            lists.append(f"{name}: {', '.join(words)}")
+    return template, "; ".join(lists)

@@ -1,0 +1,150 @@
+"""A template with lists: its sentences are all different, of one kind, and drawn alike each time."""
+
+import re
+from itertools import product
+
+import pytest
+from hypothesis import given, strategies as st
+
+from gptviz.analysis.templates import (
+    EXAMPLE,
+    EXAMPLE_LISTS,
+    LONGEST,
+    MOST,
+    WORDS,
+    filled,
+    holes,
+    like,
+    read_lists,
+)
+from tests.conftest import random_lm
+
+LM = random_lm()
+GAVE = "When {A} and {B} left, {B} gave it to"
+
+
+def test_the_example_gives_a_hundred_sentences(mini):
+    lists = read_lists(EXAMPLE_LISTS)
+    found = filled(mini, EXAMPLE, lists)
+    assert len(found.prompts) == MOST == len({prompt.text for prompt in found.prompts})
+    assert dict(found.left_out) == {
+        "Anna": "it is 2 tokens of mini, and an answer is one",
+        "Sarah": "it is 3 tokens of mini, and an answer is one",
+    }
+    pattern = re.compile(r"When (\w+) and (\w+) went to the (\w+), (\w+) gave a (\w+) to")
+    for prompt in found.prompts:
+        answer, instead = (str(name)[1:] for name in prompt.target)
+        first, second, place, giver, thing = pattern.fullmatch(prompt.text).groups()
+        assert (first, second, giver) == (answer, instead, instead)
+        assert place in lists["place"] and thing in lists["thing"] and first != second
+        assert pattern.fullmatch(prompt.other).groups() == (second, first, place, first, thing)
+        assert len(mini.encode(prompt.text)) == len(mini.encode(prompt.other))
+        assert all(len(mini.encode(name)) == 1 for name in prompt.target)
+    assert found == filled(mini, EXAMPLE, lists)
+    assert found != filled(mini, EXAMPLE, lists, seed=1)
+    assert filled(mini, EXAMPLE, lists, 7).prompts == found.prompts[:7]
+
+
+names = st.lists(st.sampled_from(["Tom", "Mary", "John", "Kate"]), min_size=2, unique=True)
+things = st.lists(st.sampled_from(["book", "key", "big red hat"]), min_size=1, unique=True)
+
+
+@given(names, things)
+def test_where_there_are_few_all_are_written(people, things):
+    found = filled(LM, f"{GAVE} with the {{ thing }}", {"A": people, "B": people, "thing": things})
+    expected = {
+        f"When {a} and {b} left, {b} gave it to with the {thing}"
+        for a, b, thing in product(people, people, things)
+        if a != b
+    }
+    assert {prompt.text for prompt in found.prompts} == expected and not found.left_out
+    texts = [prompt.text for prompt in found.prompts]
+    assert len(texts) == len(expected)
+    by_text = {prompt.text: prompt for prompt in found.prompts}
+    for (
+        prompt
+    ) in found.prompts:  # the other text is one of them, and its own other text is this one
+        assert by_text[prompt.other].other == prompt.text
+        assert by_text[prompt.other].target == prompt.target[::-1]
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_whatever_is_typed_gives_sentences_or_a_sentence(template, written):
+    try:
+        found = filled(LM, template, read_lists(written))
+    except ValueError as error:
+        assert len(str(error).split()) > 3
+    else:
+        assert found.prompts or found.left_out
+
+
+def test_an_answer_need_not_have_its_rival_in_the_text(mini):
+    found = filled(
+        mini,
+        "The old {A} stood there. She saw the old",
+        read_lists("A, B: mill, barn\n\n"),
+    )
+    assert {(p.text, p.token, p.against, p.other) for p in found.prompts} == {
+        (f"The old {a} stood there. She saw the old", f" {a}", f" {b}",
+         f"The old {b} stood there. She saw the old")
+        for a, b in (("mill", "barn"), ("barn", "mill"))
+    }  # fmt: skip
+
+
+def test_a_text_that_grows_is_left_out(mini):
+    found = filled(mini, "{A} saw {B}. {A} saw", read_lists("A: Tom, Mary; B: Kate, Tom"))
+    for text, why in found.left_out:
+        a, b = re.match(r"(\w+) saw (\w+)", text).groups()
+        counts = [len(mini.encode(f"{x} saw {y}. {x} saw")) for x, y in ((a, b), (b, a))]
+        assert why == f"it has {counts[0]} tokens, its other text {counts[1]}"
+        assert counts[0] != counts[1]
+    assert len(found.prompts) + len(found.left_out) == 3  # Tom is not Tom
+
+
+@pytest.mark.parametrize(
+    ("template", "lists", "says"),
+    [
+        ("When they left", "A, B: Tom, Mary", "no names in braces"),
+        ("{A} and {B} {plase}", "A, B: Tom, Mary; place: park", r"\{plase\} has no list \(did you mean place"),
+        ("{A} and {B", "A, B: Tom, Mary", "a brace stands alone"),
+        ("{A} and {B} {}", "A, B: Tom, Mary", r"\{\} has no list"),
+        ("{place}", "place: park", r"\{A\} has no list; it is the answer"),
+        ("{A}", "A: Tom", r"\{B\} has no list"),
+        (GAVE, "A, B: Tom, Mary; place:", "the list of place is empty"),
+        (GAVE, "A, B: ,", "the list of A is empty"),
+        (GAVE, "A, B", "has no colon"),
+        (GAVE, ": Tom", "has no name before its colon"),
+        (GAVE, "A: Tom; A: Mary", "A has two lists"),
+        (GAVE, "A, B: Tom", "need two different words"),
+        (GAVE, "A: Zorblaxian; B: Tom", "none of the words of A is one token"),
+        (GAVE, f"A: {', '.join(map(str, range(WORDS + 1)))}", f"at most {WORDS} are read"),
+        (GAVE, "A" * (LONGEST + 1), "the lists have 2,001 characters"),
+        ("{A}" * LONGEST, "A, B: Tom, Mary", "the template has 6,000 characters"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_a_sentence(mini, template, lists, says):
+    with pytest.raises(ValueError, match=says):
+        filled(mini, template, read_lists(lists))
+
+
+def test_too_many_are_refused(mini):
+    lists = read_lists("A, B: Tom, Mary")
+    for count, says in ((MOST + 1, "at most 100"), (0, "1 or more"), (1.5, "whole number")):
+        with pytest.raises(ValueError, match=says):
+            filled(mini, GAVE, lists, count)
+
+
+def test_a_text_with_two_names_is_a_template(mini):
+    template, lists = like("When Tom and Anna left the garden, Tom gave the flowers to")
+    assert template == "When {B} and {A} left the {place}, {B} gave the flowers to"
+    assert holes(template) == ["B", "A", "place"]
+    found = filled(mini, template, read_lists(lists))
+    assert len(found.prompts) == MOST and "Anna" in dict(found.left_out)
+    for text in (
+        "Tom left",
+        "Tom saw Mary",
+        "Tom, Mary, Tom and Mary",
+        "{Tom} saw Tom and Mary",
+        "",
+    ):
+        assert like(text) is None
