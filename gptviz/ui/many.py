@@ -242,7 +242,7 @@ def _choose(scene: Scene, pairs: bool) -> tuple[list[Prompt], Left]:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="gv_many_sets"
     ):
-        st.caption("Sentences:", width="content")
+        st.caption("Test on:", width="content")
         for kind in KINDS:
             label, hint = READY[kind]
             chosen = SET.value == kind
