@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
+from gptviz.analysis.answer_looks import LOOKS, answer_looks
 from gptviz.analysis.circuit_search import parse
 from gptviz.analysis.circuit_texts import circuit_on
 from gptviz.analysis.ready_made import ready_made
@@ -147,6 +148,19 @@ def test_a_circuit_is_kept_on_many_texts(mini):
     opened(at, "numbers_many")
     picture = left_by_program(at, "in_code_many")["picture"]
     assert np.allclose(picture["logit"].to_numpy(float), mean, atol=2e-5)
+
+
+@pytest.mark.parametrize("column", LOOKS)
+def test_heads_look_at_the_names_of_many_texts(mini, column):
+    at = run_page("heads", text="The man took off", many="names", looks_at=column)
+    prompts = ready_made(mini, "names")
+    table = answer_looks(mini, [p.text for p in prompts], [p.target for p in prompts])
+    mean = table[column].to_numpy(float)
+    order = np.argsort(-np.abs(mean), kind="stable")[:12]
+    bars = next(c for c in charts(at) if "error_x" in c["data"][0])["data"][0]
+    assert np.allclose(bars["x"], mean[order], atol=2e-5) and mean[order[0]] > 0.01
+    assert np.allclose(bars["error_x"]["array"], table[f"{column}_se"].to_numpy()[order], atol=2e-5)
+    assert "n = 24)" in prose(at)
 
 
 def test_a_template_stands_in_the_address_and_is_averaged(mini):
