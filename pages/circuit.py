@@ -15,11 +15,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from gptviz import Run
-from gptviz.analysis import circuit_passes, circuit_search as numbers
+from gptviz.analysis import circuit_passes, circuit_search as numbers, circuit_texts
 from gptviz.both import Both
 from gptviz.figures.shares import KEPT_HEIGHT, kept_heads, share_grid
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import sheet, words
+from gptviz.ui import many, sheet, words
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.teach.question import SHOWN_CIRCUIT
@@ -40,7 +40,9 @@ ORDER: sheet.Param[str | None] = sheet.Param("heads_order", str, None, sheet.if_
 SHEET: sheet.Param[str | None] = sheet.Param("sheet", str, None, sheet.if_there)
 # the unchanged model's, likewise
 BESIDE: sheet.Param[str | None] = sheet.Param("sheet_unchanged", str, None, sheet.if_there)
-PARAMS = (*target.PARAMS, OTHERS, FORWARDS, KEEP, CIRCUIT, SEARCH, SCORE, ORDER, SHEET, BESIDE)
+PARAMS = (
+    *target.PARAMS, OTHERS, FORWARDS, KEEP, CIRCUIT, SEARCH, SCORE, ORDER, SHEET, BESIDE, *many.PARAMS,
+)  # fmt: skip
 
 NOBODY = "none"  # the empty circuit, in an address
 SEARCHES = {"remove": "Remove heads one by one", "add": "Add heads one by one"}
@@ -619,6 +621,46 @@ st.caption(
 )
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 
+# ---- many texts ----
+
+
+def share_over(means: pd.DataFrame) -> str:
+    """How much of the way from no head to the whole model this circuit goes, by these means."""
+    share = circuit_texts.share_kept(means)
+    if share is None:
+        return ""
+    return (
+        f" Of the way from no head to the whole model, this circuit of {heads_in} goes "
+        f"**{words.percent(share)}**."
+    )
+
+
+on_texts: dict[str, Any] = {"heads": heads, "baseline": others, "feed_forwards": forwards}
+if explained.against is None:
+    asked_here: Any = explained.token
+else:
+    asked_here = (explained.token, explained.against)
+on_this_text = sheet.worked(
+    scene.run,
+    circuit_texts.circuit_on,
+    scene.run.ids,
+    asked_here,
+    position=scene.position,
+    says="{} of {} passes".format,
+    **on_texts,
+)
+many.section(
+    scene,
+    circuit_texts.circuit_on,
+    on_texts,
+    ["logit", "lost"],
+    ("logit", 1),
+    on_this_text,
+    list(circuit_texts.KEPT),
+    ("the logit difference with {}", "logits"),
+    len(circuit_texts.KEPT),
+    more=share_over,
+)
 
 # ---- details ----
 

@@ -16,7 +16,7 @@ from gptviz.both import Both
 from gptviz.figures import heads as figures, marks
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, sheet, words
-from gptviz.ui.parts.heads import trial
+from gptviz.ui.parts.heads import looking, trial
 from gptviz.ui.parts.heads.waiting import wait_for
 from gptviz.ui.shell import change_menu, state
 from gptviz.ui.shell.prompt import EXAMPLES
@@ -39,7 +39,7 @@ IN_PAPERS = {
 }
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
-frame = sheet.start_page("Heads on trial", choices=[ACROSS, UP, trial.CLAIM])
+frame = sheet.start_page("Heads on trial", choices=[ACROSS, UP, trial.CLAIM, *looking.PARAMS])
 prompt = sheet.read_text(frame)
 sites = sheet.head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
 scene = sheet.trace(prompt, keep=sites, reduce=sheet.head_reductions(prompt), strip=False)
@@ -370,6 +370,10 @@ with story, st.container(border=True, key="heads_story"):
         words.prose("**Without it:** no trial has been held yet.")
     change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
     switches()
+
+# ---- many texts ----
+
+looking.draw(scene)
 
 # ---- details ----
 

@@ -66,12 +66,14 @@ def section(
     words: tuple[str, str],
     passes: int,
     choice: Callable[[], Any] = lambda: None,
+    more: Callable[[pd.DataFrame], str] = lambda _: "",
 ) -> None:
     """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
     The function takes a text, or a pair as its `clean` and `corrupt`. Of its `columns` `drawn` is shown, with
     its sign; `here` are the same rows of this page's prompt, `names` what they are called. `words` are what a
-    row is ("the share of {}") and its unit. `choice` draws what is chosen about the set.
+    row is ("the share of {}") and its unit. `choice` draws what is chosen about the set, and `more` says what
+    else the means say.
     """
     pairs = function.__name__ == "patching"
     st.subheader("Over many texts", anchor=False)
@@ -161,7 +163,7 @@ def section(
         f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
         f"In the text above it is {significant(sign * here[column].iloc[largest])}. "
         f"The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
-        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}"
+        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}{more(tables.now)}"
     )
     caption = f"Largest means, with their standard errors: {len(rows)} of {len(mean)}."
     if tables.was is not None:
@@ -240,13 +242,12 @@ def _choose(scene: Scene, pairs: bool) -> tuple[list[Prompt], Left]:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="gv_many_sets"
     ):
-        st.caption("Two dozen sentences:", width="content")
+        st.caption("Test on:", width="content")
         for kind in KINDS:
             label, hint = READY[kind]
             chosen = SET.value == kind
             take = None if chosen else kind
             button(label, f"many_{kind}", SET.set, take, primary=chosen, help=hint)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         chosen = SET.value == TEMPLATE
         take = None if chosen else TEMPLATE
         hint = "A sentence with names in braces, and a list of words for each: up to 100 sentences"
@@ -254,12 +255,12 @@ def _choose(scene: Scene, pairs: bool) -> tuple[list[Prompt], Left]:
         own = templates.like(scene.text)
         if own is not None:
             hint = "Makes a template of your text: other names, other places and things"
-            button("100 sentences like yours", "many_like", _take_template, *own, help=hint)
-        help = "You can add, each after a tab: a second text, the token to measure, and the token to compare "
-        help += "it with. Without a token, the model's first choice is measured."
-        label = f"A file with {line}"
-        options: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
-        st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **options)
+            button("100 like yours", "many_like", _take_template, *own, help=hint)
+    help = "You can add, each after a tab: a second text, the token to measure, and the token to compare "
+    help += "it with. Without a token, the model's first choice is measured."
+    label = f"A file with {line}"
+    options: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
+    st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **options)
     if SET.value == TEMPLATE:
         return _of_template(lm), []
     if SET.value in KINDS:

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import streamlit as st
 
+from gptviz.analysis.answer_looks import LOOKS, answer_looks
+from gptviz.analysis.circuit_search import parse
+from gptviz.analysis.circuit_texts import circuit_on
 from gptviz.analysis.ready_made import ready_made
 from gptviz.analysis.templates import filled, read_lists
-from gptviz.digits import plus_minus
+from gptviz.digits import percent, plus_minus
 from gptviz.jobs import Queue
 from gptviz.ui import many
 from gptviz.ui.shell import slow
@@ -126,6 +129,38 @@ def test_each_ready_made_set_is_averaged(mini, kind):
     order = np.argsort(-np.abs(mean), kind="stable")[:12]
     assert np.allclose(charts(at)[-1]["data"][0]["x"], mean[order], atol=2e-5)
     assert f"n = {len(prompts)})" in prose(at) and prompts[0].other in prose(at)
+
+
+def test_a_circuit_is_kept_on_many_texts(mini):
+    heads = parse("0.1+3.7+5.4", mini)
+    query = {"circuit": "0.1+3.7+5.4", "others": "mean", "many": "pronoun", "whole": "on"}
+    at = run_page("circuit", text="The man took off", **query)
+    prompts = ready_made(mini, "pronoun")
+    table = circuit_on(mini, [p.text for p in prompts], [p.target for p in prompts], heads)
+    mean = table["logit"].to_numpy(float)
+    order = np.argsort(-np.abs(mean), kind="stable")
+    bars = charts(at)[-1]["data"][0]
+    assert np.allclose(bars["x"], mean[order], atol=2e-5)
+    assert np.allclose(bars["error_x"]["array"], table["logit_se"].to_numpy()[order], atol=2e-5)
+    whole, own, _, nobody = mean
+    share = percent((own - nobody) / (whole - nobody))
+    assert f"this circuit of 3 heads goes **{share}**" in prose(at)
+    opened(at, "numbers_many")
+    picture = left_by_program(at, "in_code_many")["picture"]
+    assert np.allclose(picture["logit"].to_numpy(float), mean, atol=2e-5)
+
+
+@pytest.mark.parametrize("column", LOOKS)
+def test_heads_look_at_the_names_of_many_texts(mini, column):
+    at = run_page("heads", text="The man took off", many="names", looks_at=column)
+    prompts = ready_made(mini, "names")
+    table = answer_looks(mini, [p.text for p in prompts], [p.target for p in prompts])
+    mean = table[column].to_numpy(float)
+    order = np.argsort(-np.abs(mean), kind="stable")[:12]
+    bars = next(c for c in charts(at) if "error_x" in c["data"][0])["data"][0]
+    assert np.allclose(bars["x"], mean[order], atol=2e-5) and mean[order[0]] > 0.01
+    assert np.allclose(bars["error_x"]["array"], table[f"{column}_se"].to_numpy()[order], atol=2e-5)
+    assert "n = 24)" in prose(at)
 
 
 def test_a_template_stands_in_the_address_and_is_averaged(mini):

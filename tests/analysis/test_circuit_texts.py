@@ -1,0 +1,69 @@
+"""A circuit on many texts: each number is a pass with edits, or one with weights taken away."""
+
+import numpy as np
+import pytest
+
+from gptviz import Edit
+from gptviz.analysis.circuit_passes import all_heads, edits_of
+from gptviz.analysis.circuit_search import of_passes, three_values
+from gptviz.analysis.circuit_texts import KEPT, circuit_on, share_kept
+from tests.analysis.written_out import Told, without
+from tests.conftest import above, random_lm
+
+TEXTS = [[5, 300, 17, 4000], [8, 8, 9], [1, 2, 3, 4, 5, 6]]
+TARGETS = [(7, 12), (8, 9), (10, 4000)]
+HEADS = ((0, 1), (1, 0), (1, 3))
+
+
+@pytest.mark.parametrize("baseline", ["zero", "mean"])
+def test_each_row_is_a_pass_with_its_edits(baseline):
+    lm = random_lm(4)
+    told = Told()
+    table = circuit_on(lm, TEXTS[0], TARGETS[0], HEADS, baseline, progress=told)
+    assert tuple(table["kept"]) == KEPT and told.came_to(3)
+    rest = [head for head in all_heads(lm) if head not in HEADS]
+    for row, kept in enumerate((all_heads(lm), HEADS, rest, ())):
+        edits = edits_of(lm, kept, baseline)
+        expected = float(above(lm.trace(TEXTS[0], edits=edits).logits(-1), *TARGETS[0]))
+        assert table["logit"][row] == pytest.approx(expected, abs=1e-5)
+    assert np.allclose(table["lost"], table["logit"][0] - table["logit"])
+    # the same three numbers as the page's own, which runs them as one batch
+    question = (TEXTS[0], TARGETS[0], baseline)
+    three = of_passes(lm, question, three_values, HEADS)
+    assert np.allclose(three, table["logit"][[0, 1, 3]], atol=1e-5)
+
+
+def test_zero_is_a_model_without_those_weights():
+    lm = random_lm(4)
+    rest = [Edit("z", b, "zero", [h]) for b, h in all_heads(lm) if (b, h) not in HEADS]
+    expected = float(above(without(lm, *rest).trace(TEXTS[1]).logits(-1), *TARGETS[1]))
+    found = circuit_on(lm, TEXTS[1], TARGETS[1], HEADS, "zero")["logit"][1]
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_many_texts_are_the_mean_of_each():
+    lm = random_lm(4)
+    many = circuit_on(lm, TEXTS, TARGETS, HEADS, feed_forwards=False)
+    each = [
+        circuit_on(lm, text, target, HEADS, feed_forwards=False)
+        for text, target in zip(TEXTS, TARGETS, strict=True)
+    ]
+    values = np.stack([table["logit"] for table in each])
+    assert np.allclose(many["logit"], values.mean(0)) and (many["n"] == 3).all()
+    assert np.allclose(many["logit_se"], values.std(0, ddof=1) / 3**0.5)
+    means = values.mean(0)
+    assert share_kept(many) == pytest.approx((means[1] - means[3]) / (means[0] - means[3]))
+    assert share_kept(many.assign(logit=1.0)) is None
+
+
+def test_the_whole_model_keeps_all_and_a_missing_head_is_said():
+    lm = random_lm(4)
+    table = circuit_on(lm, TEXTS[0], None, all_heads(lm))
+    assert share_kept(table) == pytest.approx(1)
+    first = lm.trace(TEXTS[0]).logits(-1)
+    assert table["logit"][0] == pytest.approx(float(above(first, int(first.argmax()))), abs=1e-5)
+    for heads, says in (([(2, 0)], "there is no block 2"), ([(0, 4)], "there is no head 4")):
+        with pytest.raises(ValueError, match=says):
+            circuit_on(lm, TEXTS[0], TARGETS[0], heads)
+    with pytest.raises(ValueError, match="2 texts and 3 targets"):
+        circuit_on(lm, TEXTS[:2], TARGETS, HEADS)
