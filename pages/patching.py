@@ -11,6 +11,7 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.analysis import activation_patching
+from gptviz.analysis.against import difference
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen
@@ -20,7 +21,7 @@ from gptviz.model import TransformerBlock
 from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.parts.patching import guessed, other as second
-from gptviz.ui.shell import target
+from gptviz.ui.shell import bench, target
 
 SITE = sheet.Param("patch_site", str, "resid_pre", sheet.if_there)
 OF_MANY = sheet.Param("patch_many", str, "z", sheet.if_there)  # what is patched in a set of texts
@@ -79,7 +80,7 @@ class Pair:
 
 frame = sheet.start_page(
     "Patching",
-    choices=[second.OTHER, second.WAY, SITE, OF_MANY, second.MADE, GO, *target.PARAMS, many.SET],
+    choices=[second.OTHER, second.WAY, SITE, OF_MANY, second.MADE, GO, *bench.PARAMS, many.SET],
 )
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
@@ -89,7 +90,16 @@ config = scene.lm.config
 at = scene.position
 second.WAY.within(WAYS)
 SITE.within(SITES)
+bar = st.container()
 other = second.choose(scene)
+# of every pair of texts
+asks = partial(
+    bench.bar,
+    scene,
+    only="patches compare the logits of two words",
+    gives="a patched place outputs what the other text has there",
+    two_words=True,
+)
 
 
 def both_texts() -> None:
@@ -101,6 +111,15 @@ def both_texts() -> None:
     frame = pd.DataFrame(zip_longest(scene.labels, theirs), columns=["prompt", "other text"])
     frame.insert(0, "position", range(len(frame)))
     sheet.numbers_of("patching-tokens", frame, what="both texts", missing="–")
+
+
+def turn(scene: sheet.Scene, other: second.Other) -> None:
+    """Callback of the switch of directions: the texts change places, and with them their words."""
+    second.turn(scene, other)
+    chosen = target.TARGET.value
+    if target.AGAINST.value != target.MEAN:
+        target.TARGET.set(target.AGAINST.value)
+        target.AGAINST.set(chosen)
 
 
 def guide(other: second.Other) -> None:
@@ -121,11 +140,16 @@ def guide(other: second.Other) -> None:
 
 
 if other is None or second.lengths_differ(scene, other):
+    with bar:
+        asks()
     second.pairs_row(scene, other, bool(scene.run.edits))
     with sheet.details():
         both_texts()
     sheet.end_page()
 
+with bar:
+    # the other text's answer, as long as nobody chose
+    explained = asks(instead=bench.asked_at(replace(scene.run.plain, ids=other.ids), at).answer)
 patches = tuple(edit for edit in scene.run.edits if edit.value == value_of(other.ids))
 unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if edit not in patches))
 pair = Pair(unpatched, replace(unpatched, ids=other.ids))
@@ -136,7 +160,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
     told = "What to copy, at one position of one block"
     site = SITE.choose(told, SITES, label_visibility="collapsed")
     told = "Swaps the two texts, so that the clean one stays clean."
-    turns: dict[str, Any] = {"help": told, "on_change": second.turn, "args": (scene, other)}
+    turns: dict[str, Any] = {"help": told, "on_change": turn, "args": (scene, other)}
     way = second.WAY.choose("Direction", WAYS, label_visibility="collapsed", **turns)
 found_there = st.container()
 below = st.container()
@@ -144,14 +168,12 @@ below = st.container()
 # ---- the scale: two words, and how far apart they are in the two texts ----
 
 st.subheader("What does a cell measure?", anchor=False)
-says = pair.clean_and_corrupt
-firsts = [target.top(run, at)[0] for run in says]
-chosen = target.pair_input(
-    scene,
-    ("Clean answer", "Corrupt answer"),
-    (f"the clean text's: {firsts[0].shown}", f"the corrupt text's: {firsts[1].shown}"),
-)
-answers = [first.id if one is None else one for one, first in zip(chosen, firsts, strict=True)]
+instead = explained.against
+if instead is None:  # a vocabulary of one token has no other: `ends_of` says so
+    instead = explained.token
+answers = [instead, explained.token]  # of the clean text, and of the corrupt one
+if way != second.DENOISING:
+    answers.reverse()
 
 
 def scale_of(pair: Pair) -> activation_patching.Ends:
@@ -171,16 +193,10 @@ def arrow(values: Both[float]) -> str:
 
 ends: Both[activation_patching.Ends] | None = None
 problem = ""
-if chosen == (None, None) and answers[0] == answers[1]:
-    problem = (
-        f"The model predicts {words.as_code(firsts[0].shown)} after both texts. Choose two words to "
-        "compare, or change the other text."
-    )
-else:
-    try:
-        ends = pairs.map(scale_of)
-    except ValueError as error:
-        problem = f"{words.capital(words.escaped(str(error)))}."
+try:
+    ends = pairs.map(scale_of)
+except ValueError as error:
+    problem = f"{words.capital(words.escaped(str(error)))}."
 shown = [words.as_code(words.show_id(lm, word)) for word in answers]
 if ends is not None:
     clean = ends.map(lambda e: e.clean)
@@ -539,7 +555,7 @@ if found is not None:
         words.prose(" ".join(found_text), "block", "residual stream")
 made: dict[str, float] = {}
 if found is not None and patches:  # all that were clicked, at once
-    logit = target.whole(scene.run, at, answers[0], answers[1])[0]
+    logit = float(difference(target.logits_at(scene.run, at), *answers))
     if way == second.DENOISING:
         before = ends.now.corrupt
     else:

@@ -25,7 +25,7 @@ from gptviz.engine.undisturbed import undisturbed
 
 LIKELY = 12  # the first choices of a model among which a name is expected
 COPIED = 2  # tokens that stand there twice, where the model says first what came after them
-SURELY = 3  # and so many, whatever the model says
+SURELY = 6  # and so many, whatever the model says
 ITEMS = 3  # of a sequence
 
 # after these words a person may follow
