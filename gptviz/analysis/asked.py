@@ -10,7 +10,6 @@ Editing Factual Associations in GPT, 2022 ("fact").
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,7 +17,7 @@ from itertools import pairwise
 import torch
 
 from gptviz.analysis.lens import top_ids
-from gptviz.analysis.names import mentions
+from gptviz.analysis.names import persons
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
@@ -168,11 +167,12 @@ class _Asks:
 
 def _names(asks: _Asks) -> _Pair | None:
     """The person who is named once, instead of the other one of two."""
-    counts = Counter(mentions(asks.text))
-    if len(counts) != 2:
+    names = persons(asks.text)
+    if len(names) != 2:
         return None
-    (often, times), (once, one) = counts.most_common()
-    if times < 2 or one != 1:
+    counts = {name: len(re.findall(rf"\b{name}\b", asks.text)) for name in names}
+    once, often = sorted(names, key=lambda name: counts[name])
+    if counts[once] != 1 or counts[often] < 2:
         return None
     pair = asks.pair_of(once, often)
     if pair is None:
