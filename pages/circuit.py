@@ -20,13 +20,12 @@ from gptviz.both import Both
 from gptviz.figures.shares import KEPT_HEIGHT, kept_heads, share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import many, sheet, words
-from gptviz.ui.shell import changes, state, target
+from gptviz.ui.shell import bench, changes, state, target
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.teach.question import SHOWN_CIRCUIT
 
 T = TypeVar("T")
 
-OTHERS: sheet.Param[str] = sheet.Param("others", str, "sample", sheet.if_there)
 FORWARDS = sheet.Param("forwards", bool, True)
 # how many of the strongest heads are kept; None: the fewest that are enough, or what a search found
 KEEP: sheet.Param[int | None] = sheet.Param("keep", int, None, sheet.if_there)
@@ -41,8 +40,17 @@ SHEET: sheet.Param[str | None] = sheet.Param("sheet", str, None, sheet.if_there)
 # the unchanged model's, likewise
 BESIDE: sheet.Param[str | None] = sheet.Param("sheet_unchanged", str, None, sheet.if_there)
 PARAMS = (
-    *target.PARAMS, OTHERS, FORWARDS, KEEP, CIRCUIT, SEARCH, SCORE, ORDER, SHEET, BESIDE, *many.PARAMS,
-)  # fmt: skip
+    *bench.PARAMS,
+    FORWARDS,
+    KEEP,
+    CIRCUIT,
+    SEARCH,
+    SCORE,
+    ORDER,
+    SHEET,
+    BESIDE,
+    *many.PARAMS,
+)
 
 NOBODY = "none"  # the empty circuit, in an address
 SEARCHES = {"remove": "Remove heads one by one", "add": "Add heads one by one"}
@@ -69,6 +77,9 @@ KEEP.within(of + 1)
 tokens = len(scene.tokens)
 shape = (lm.config.n_layers, lm.config.n_heads)
 
+explained = bench.bar(scene, usual="sample")
+others = explained.baseline
+measure = explained.measure
 # the order of the page: the sentence, the picture, the handle, and what there is to know of them
 sentence = st.container()
 picture = st.container()
@@ -76,39 +87,27 @@ handle = st.container(
     horizontal=True, vertical_alignment="bottom", gap="medium", key="set_circuit_size"
 )
 found_there = st.container()
-is_set = OTHERS.value != OTHERS.default or not FORWARDS.value
-is_set = is_set or any(param.value is not None for param in target.PARAMS)
-settings = st.expander(
-    "What is kept, and what do the other heads output?", icon=":material/tune:", expanded=is_set
-)
-with settings:
-    explained = target.target_input(scene, "Token to keep", "nothing: the probability")
-    with st.container(
-        horizontal=True, vertical_alignment="bottom", gap="medium", key="set_circuit"
-    ):
-        others = OTHERS.choose("Every other head outputs", dict(reversed(GIVES.items())))
-        forwards = FORWARDS.widget(st.toggle, "Keep the feed-forward layers")
 if others == "sample":
     with sentence:
-        sheet.read_sample(scene.run, "circuit_sample_stop", partial(OTHERS.set, "mean"))
+        stop_it = partial(bench.BASELINE.set, "mean")
+        sheet.read_sample(scene.run, "circuit_sample_stop", stop_it)
+with handle:
+    slider = st.container(width="stretch")
+    forwards = FORWARDS.widget(st.toggle, "Keep the feed-forward layers")
 
 # ---- F, what is measured ----
 
 token = words.as_code(explained.shown)
-pair: Any = explained.token
-measured = f"the probability of {token}"
-axis = f"probability of {explained.shown}"
-if explained.against is not None:
-    pair = (explained.token, explained.against)
-    measured = f"the logit of {token} minus that of {words.as_code(explained.against_shown or '')}"
-    axis = f"logit of {explained.shown} − {explained.against_shown}"
+pair = explained.token, explained.against
+measured = explained.watched
+axis = explained.axis
 
 
 def number(value: float) -> str:
     """F with its digits."""
-    if explained.against is None:
+    if measure == "probability":
         return words.significant(value)
-    return words.fixed(value, 2)
+    return explained.number(value)
 
 
 def known(
@@ -124,7 +123,7 @@ def known(
     another one than the scene's.
     """
     asked_run = run or scene.run
-    question = (asked_run.ids, pair, others, forwards, scene.position)
+    question = (asked_run.ids, pair, others, forwards, scene.position, measure)
     says = "{} passes, at most {}".format
     key = f"circuit_stop_{name}" if stop else None
     return sheet.worked(
@@ -223,22 +222,26 @@ def first_sentence() -> str:
         which = "Keep only this **one head**"
     elif size == 0:
         which = "Keep **no head**"
-    is_pair = explained.against is not None
+    if measure != "probability":
+        return f"{which}, and {becomes()}."
     first = target.top(scene.run, scene.position)[0].id
-    is_shift = (value > whole) == (whole > empty)  # beyond the whole model
-    if kept and not is_pair and explained.token == first and value > LIKELY:
+    if kept and explained.token == first and value > LIKELY:
         return f"{which}, and the model still says {token}."
-    if kept and is_pair:
-        return f"{which}, and the difference of the two logits stays nearly the same."
     if kept:
         return f"{which}, and {token} stays nearly as probable."
-    if is_pair and is_shift:
-        return f"{which}, and the difference of the two logits goes too far."
-    if is_pair:
-        return f"{which}, and too much of the difference of the two logits is lost."
     if value > whole:
         return f"{which}, and {token} gets too probable."
     return f"{which}, and {token} loses too much of its probability."
+
+
+def becomes() -> str:
+    """What becomes of the difference of two logits, or of the loss, with these heads alone."""
+    what = explained.briefly
+    if kept:
+        return f"{what} stays nearly the same"
+    if value > whole:
+        return f"{what} gets too large"
+    return f"{what} gets too small"
 
 
 sentences = []
@@ -293,13 +296,7 @@ with sentence:
 with found_there:
     words.prose(" ".join(sentences), "head", "logit", "mean")
     if scene.other is not None:
-        logit, chance = target.whole(
-            scene.other, scene.position, explained.token, explained.against
-        )
-        if explained.against is None:
-            unchanged = chance
-        else:
-            unchanged = logit
+        unchanged = explained.of(scene.other, scene.position)
         before_and_after = f"{number(unchanged)} → {number(whole)}"
         if number(unchanged) == number(whole):
             before_and_after = f"{number(whole)} before and after"
@@ -395,12 +392,12 @@ with left:
     scene.chart(
         kept_heads(heads, ranks, effects, shape, scene.mode),
         key="circuit_heads",
-        alt=f"The heads that are kept: {size} of {words.counted(of, 'head')}",
+        alt=f"The heads that are kept: {size} of {of}; each of the others outputs {GIVES[others]}",
         on_cell=lambda *place: take({*heads} ^ {place}),
     )
 with right:
     levels = [(whole, "the whole model"), (whole - enough, "")]
-    if explained.against is not None or whole + enough <= 1:  # no probability is larger
+    if measure != "probability" or whole + enough <= 1:  # no probability is larger
         levels.append((whole + enough, ""))
     if unchanged is not None:
         levels[0] = (whole, "the model, changed")
@@ -424,7 +421,7 @@ with right:
         height=KEPT_HEIGHT,
         main=STRONGEST,
     )
-with handle:
+with slider:
     if order is None:
         label = f"Which heads are enough? (at most {numbers.most_passes(of):,} passes)"
         sheet.button(label, "circuit_order", ORDER.set, "on", primary=True)
@@ -515,7 +512,8 @@ elif scene.other is not None and sheet.is_wanted(BESIDE, lm, tokens, 2 * of):
     stop = partial(BESIDE.set, "off")
     key = "circuit_stop_brings_beside"
     ids = scene.other.ids
-    old = sheet.worked(scene.other, numbers.brings, ids, *asked, says=says, key=key, stop=stop)
+    waits: Any = {"says": says, "key": key, "stop": stop, "measure": measure}
+    old = sheet.worked(scene.other, numbers.brings, ids, *asked, **waits)
     brought = Both(brought.now, old)
 elif scene.other is not None:
     sheet.button("Compare with the unchanged model", "circuit_sheet_beside", BESIDE.set, "on")
@@ -543,9 +541,11 @@ sets, everything = numbers.subsets(heads)
 if not is_model:  # of which both are 0
     ask = "circuit_score_ask"
     stopped = "circuit_score_stopped"
-    waits = st.session_state.get(stopped) == heads or sheet.is_asked_for(lm, tokens, 2 * len(sets))
+    is_late = st.session_state.get(stopped) == heads or sheet.is_asked_for(
+        lm, tokens, 2 * len(sets)
+    )
     label = f"Compute faithfulness and completeness ({2 * len(sets)} passes)"
-    if not waits or st.toggle(label, key=ask):
+    if not is_late or st.toggle(label, key=ask):
         stop_it = partial(st.session_state.update, {stopped: heads, ask: False})
         worth = known("score", numbers.score, heads, stop=stop_it)
         worst = worth.loc[worth["gap"].idxmax()]
@@ -602,6 +602,8 @@ if strongest is not None:  # their number says it
     written = {CIRCUIT.name: None, KEEP.name: size}
 link = {
     **written,
+    bench.MEASURE.name: measure,
+    bench.BASELINE.name: others,
     SCORE.name: f"{value:.4g}",
     SEARCH.name: None,
 }
@@ -720,7 +722,7 @@ with sheet.details():
         circuit_passes.edits_of,
         MultiHeadAttention.forward,
     ]
-    sheet.code_of(scene, sources, numbers.brings, *asked)
+    sheet.code_of(scene, sources, numbers.brings, *asked, measure=measure)
     sheet.code_of(
         scene,
         [numbers.ranked],
@@ -729,6 +731,7 @@ with sheet.details():
         others,
         forwards,
         scene.position,
+        measure=measure,
         key="in_code_order",
         what="the order of the heads",
     )

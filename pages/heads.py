@@ -10,6 +10,7 @@ import streamlit as st
 
 from gptviz import Edit
 from gptviz.analysis import head_formulas as formulas, head_general, head_roles, head_trial
+from gptviz.analysis.ablation import MutedPart
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import trial as hold
 from gptviz.both import Both
@@ -18,7 +19,8 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, sheet, words
 from gptviz.ui.parts.heads import looking, trial
 from gptviz.ui.parts.heads.waiting import wait_for
-from gptviz.ui.shell import change_menu, state
+from gptviz.ui.shell import bench, change_menu, state
+from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.prompt import EXAMPLES
 
 HERE = "here_"  # before the name of what is measured on this text
@@ -39,13 +41,18 @@ IN_PAPERS = {
 }
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
-frame = sheet.start_page("Heads on trial", choices=[ACROSS, UP, trial.CLAIM, *looking.PARAMS])
+frame = sheet.start_page(
+    "Heads on trial", choices=[*bench.PARAMS, ACROSS, UP, trial.CLAIM, *looking.PARAMS]
+)
 prompt = sheet.read_text(frame)
 sites = sheet.head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
 scene = sheet.trace(prompt, keep=sites, reduce=sheet.head_reductions(prompt), strip=False)
 
 lm = scene.lm
 plain = scene.run.plain
+explained = bench.bar(scene)
+if explained.baseline == "sample":
+    sheet.read_sample(scene.run, "heads_sample_stop", partial(bench.BASELINE.set, None))
 above = st.container()
 left, right = st.columns([5, 3], gap="medium")
 with left:
@@ -343,6 +350,20 @@ def in_general() -> str:
     return f"{text}."
 
 
+def on_question() -> str:
+    """The third part: what becomes of the bar's question without the head, by its measure and its baseline."""
+    muted = MutedPart("head", block, head).edit(explained.baseline)
+    was, now = (
+        explained.number(explained.of(run, scene.position))
+        for run in (scene.run, scene.run.edited(muted))
+    )
+    gives = GIVES[explained.baseline]
+    text = f"**For this answer:** if it outputs {gives}, {explained.briefly}"
+    if was == now:
+        return f"{text} stays at **{now}**."
+    return f"{text} goes **{was} → {now}**."
+
+
 with above:
     text = "Each head is labelled by where it looks on this text."
     if tried:
@@ -356,6 +377,7 @@ with story, st.container(border=True, key="heads_story"):
     words.prose(title)
     words.prose(on_text())
     words.prose(in_general())
+    words.prose(on_question(), "logit")
     if held is not None:
         words.prose(
             f"**Without it**, in passages of books, {trial.without(held)} {trial.in_short(held)}"

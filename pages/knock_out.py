@@ -13,11 +13,9 @@ from gptviz.figures import candidates as figures
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet, words
 from gptviz.ui.components.candidates import candidate_bars
-from gptviz.ui.shell import change_menu, muted, state, target
+from gptviz.ui.shell import bench, change_menu, muted, state, target
 from gptviz.ui.shell.navigation import link
 
-NULL: sheet.Param[str] = sheet.Param("null", str, "zero", sheet.if_there)
-MEASURE: sheet.Param[str] = sheet.Param("measure", str, "probability", sheet.if_there)
 # of the block: its head, attention, feed-forward
 PART: sheet.Param[str] = sheet.Param("part", str, "head", sheet.if_there)
 # None: as long as it is quick
@@ -31,7 +29,11 @@ WHAT_FOR = {
     "sample": "We replace one part's output by its mean over a sample of other text, "
     "closer to what later parts expect, and run the rest again.",
 }
-MEASURES = {"logit": "logit difference", "probability": "probability"}
+KEPT_WORDS = {
+    "logit": "the logit difference that is left",
+    "probability": "what is left of the probability",
+    "loss": "the loss",
+}
 EXAMPLES = ("A copied passage", "A name comes back", "A quotation closes")
 FIRST = 5  # tokens of the guess, before and after
 LISTED = 12  # bars of the list
@@ -39,28 +41,27 @@ ROW = 25  # pixels of one
 KEPT = 0.9  # of the probability: a head is not missed
 LOST = 0.5  # of the probability: a change has lost the word
 
-frame = sheet.start_page(
-    "Knock-out", choices=[*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, *many.PARAMS]
-)
+frame = sheet.start_page("Knock-out", choices=[*bench.PARAMS, PART, MAP, BESIDE, *many.PARAMS])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
 
 lm = scene.lm
 n_heads = scene.lm.config.n_heads
+explained = bench.bar(scene)
+null = explained.baseline
+measure = explained.measure
 above = st.container()  # the sentence and the picture; below them what can be set
-explained = target.target_input(scene, "Token to watch")
 PART.within(muted.KINDS)
-with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_knock_out"):
-    null = NULL.choose("A muted part outputs", muted.GIVES)
-    measure = MEASURE.choose("Measure the loss as", MEASURES)
-asked = scene.position, explained.token, explained.against
 token = words.as_code(explained.shown)
 parts = len(ablation.parts_of(lm))
-difference = f"the logit of {token} minus {words.compared_with(explained.against_shown)}"
-if measure == "probability":
-    what = f"the probability of {token}"
-else:
-    what = difference
+difference = explained.difference
+what = explained.watched
+gives = ""
+if null != "zero":
+    gives = f" (it outputs {muted.GIVES[null]})"
+takes = "takes away"
+if measure == "loss":
+    takes = "adds"
 
 
 def program() -> None:
@@ -84,7 +85,8 @@ if not sheet.is_wanted(MAP, lm, scene.position + 1, parts):
 
 # ---- what is lost without each part ----
 
-own = Both(scene.run, scene.other).map(lambda run: target.whole(run, *asked))
+runs_of_both = Both(scene.run, scene.other)
+own = runs_of_both.map(partial(explained.of, position=scene.position))
 old = None
 with above:
     table = muted.knocked(scene, explained, "knock_out_stop", lambda: MAP.set("off"), null)
@@ -98,9 +100,7 @@ with above:
             scene.other,
         )
 tables = Both(table, old)
-lost = tables.map(
-    lambda t: (t["lost"] if measure == "probability" else -t["effect"]).to_numpy(float)
-)
+lost = tables.map(partial(muted.lost, measure=measure))
 labels = [
     shares.label_of(*row) for row in zip(table["kind"], table["block"], table["head"], strict=True)
 ]
@@ -114,7 +114,8 @@ said_names = [
     shares.spoken(*part) for part in zip(table["kind"], table["block"], table["head"], strict=True)
 ]
 probabilities = table["probability"].to_numpy(float)
-_, own_probability = own.now
+chances = runs_of_both.map(partial(explained.chance, position=scene.position))
+own_probability = chances.now
 
 
 def open_part(block: int, column: int) -> None:
@@ -127,9 +128,9 @@ def open_part(block: int, column: int) -> None:
 
 def rescuer() -> int | None:
     """The row of a part whose muting brings back a word that the change had lost: a head if there is one."""
-    if own.was is None or own_probability > LOST * own.was[1]:
+    if chances.was is None or own_probability > LOST * chances.was:
         return None
-    back = np.flatnonzero(probabilities >= KEPT * own.was[1])
+    back = np.flatnonzero(probabilities >= KEPT * chances.was)
     if not len(back):
         return None
     return int(max(back, key=lambda row: (is_head[row], probabilities[row])))
@@ -150,9 +151,7 @@ def with_change() -> str:
 
 def left_in(found: pd.DataFrame, row: int) -> str:
     """What is left without the part of this row of a table, in the chosen measure."""
-    if measure == "probability":
-        return words.percent(float(found["probability"].iloc[row]))
-    return words.fixed(found["logit"].iloc[row], 2)
+    return explained.number(float(found[measure].iloc[row]))
 
 
 def left_without(row: int) -> str:
@@ -163,15 +162,11 @@ def left_without(row: int) -> str:
 rescue = None
 if measure == "probability":
     rescue = rescuer()
-    watched = what
-    whole = own.map(lambda measured: words.percent(measured[1]))
-    counted_from = ""
-else:
-    watched = f"the logit of {token}"
-    if explained.against_shown is not None:
-        watched = f"the lead of {token} over {words.as_code(explained.against_shown)}"
-    whole = own.map(lambda measured: words.fixed(measured[0], 2))
+watched = explained.briefly
+counted_from = ""
+if measure == "logit":
     counted_from = f" ({difference})"
+whole = own.map(explained.number)
 
 block = state.BLOCK.within(lm.config.n_layers)
 head = state.HEAD.within(n_heads)
@@ -212,13 +207,13 @@ def of_the_opened() -> list[str]:
         same = f"Muting any single part changes nothing: {watched} stays **{whole.now}**."
         return [same, with_nothing_muted()]
     if left == whole.now:
-        return [f"Without {name}, {watched} stays at **{left}**.", with_nothing_muted()]
+        return [f"Without {name}{gives}, {watched} stays at **{left}**.", with_nothing_muted()]
     moves = "rises"
-    if lost.now[opened] > 0:
+    if (lost.now[opened] > 0) == (measure != "loss"):
         moves = "falls"
     if not is_chosen or whole.arrow() != whole.now:
-        return [f"Mute {name}, and {watched} {moves} to **{left}**.", with_nothing_muted()]
-    return [f"Without {name}, {watched} {moves}: **{whole.now} → {left}**{counted_from}."]
+        return [f"Mute {name}{gives}, and {watched} {moves} to **{left}**.", with_nothing_muted()]
+    return [f"Without {name}{gives}, {watched} {moves}: **{whole.now} → {left}**{counted_from}."]
 
 
 def of_all_parts() -> list[str]:
@@ -294,8 +289,12 @@ with above:
     with left:
         guess()
     with right:
-        alt = f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}"
-        muted.muted_map(scene, lost, divmod(opened, n_heads + 2), "knock_out_map", alt, open_part)
+        to = "from"
+        if measure == "loss":
+            to = "to"
+        alt = f"What muting each part (it outputs {muted.GIVES[null]}) {takes} {to} the {explained.axis}"
+        place = divmod(opened, n_heads + 2)
+        muted.muted_map(scene, lost, place, "knock_out_map", alt, open_part, takes)
         st.caption(
             "**Click a cell to mute that part.** Each row is a block: its heads by number, its attention "
             f"(att), its feed-forward layer (ff). {example}"
@@ -321,17 +320,10 @@ def hovers(found: pd.DataFrame) -> list[str]:
 
 def left_of(found: pd.DataFrame) -> np.ndarray:
     """What is left without each listed part, (rows,), in the chosen measure."""
-    column = "probability"
-    if measure == "logit":
-        column = "logit"
-    return found[column].to_numpy(float)[rows]
+    return found[measure].to_numpy(float)[rows]
 
 
-own_logit, _ = own.now
-level = own_probability if measure == "probability" else own_logit
-kept_words = "what is left of the probability"
-if measure == "logit":
-    kept_words = "the logit difference that is left"
+kept_words = KEPT_WORDS[measure]
 text = f"Bar: {kept_words} without the part. Dashed line: with nothing muted. "
 text += "The parts are sorted by how much muting them changes."
 if scene.other is not None:
@@ -345,11 +337,11 @@ sheet.bars(
     tables.map(left_of),
     [labels[row] for row in rows],
     "",
-    f"What is left of the {MEASURES[measure]} of {explained.shown} without the parts that change it most",
+    f"The {explained.axis} without the parts that change it most (each outputs {muted.GIVES[null]})",
     lambda place: open_part(*divmod(rows[place], n_heads + 2)),
     at=rows.index(opened) if opened in rows else None,
     says=tables.map(hovers),
-    rests=[(level, f"nothing muted: {whole.now}")],
+    rests=[(own.now, f"nothing muted: {whole.now}")],
     lying=True,
     text=Both([tables.map(partial(left_in, row=row)).arrow() for row in rows]),
     height=ROW * len(rows) + 60,
@@ -394,14 +386,17 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         (state.BLOCK, state.HEAD),
         {"block": int(row["block"])} | ({} if one is None else {"head": one}),
     )
-    pair = sheet.in_link(target.PARAMS)
+    pair = sheet.in_link(bench.PARAMS)
     for to, label, more in (
         (*links[row["kind"]], there),
         ("why", "Which parts vote for the word directly? Why this token?", pair),
         ("circuit", "Which heads are enough? The circuit", pair),
     ):
         link(to, state.link() | more, label=label)
-text = f"**What to look for.** {WHAT_FOR[null]} Orange on the map: without the part, {what} falls. Blue: it rises. "
+colours = f"Orange on the map: without the part, {what} falls. Blue: it rises. "
+if measure == "loss":
+    colours = f"Orange on the map: without the part, {what} rises. Blue: it falls. "
+text = f"**What to look for.** {WHAT_FOR[null]} {colours}"
 opposite = int((np.sign(table["effect"]) != np.sign(-table["lost"])).sum())
 if measure == "logit" and opposite:
     text += (
@@ -414,17 +409,13 @@ said = (
 )
 words.prose(said, "residual stream", "feed-forward")
 sheet.example_row(*EXAMPLES)
-if measure == "probability":
-    drawn = ("lost", 1)
-else:
-    drawn = ("effect", -1)
-nouns = ("what muting {} takes away", f"of the {MEASURES[measure]}")
+nouns = (f"what muting {{}} {takes}", f"of the {bench.MEASURES[measure]}")
 many.section(
     scene,
     ablation.knock_out,
     {"baseline": null},
     ablation.MEASURED,
-    drawn,
+    muted.LOST[measure],
     table,
     labels,
     nouns,
@@ -433,7 +424,7 @@ many.section(
 caption = (
     "The prediction without each part: `logit` (minus the mean over the vocabulary, or "
     "minus the other token's), the probability, the effect on `logit` (below zero where the token "
-    "loses), and what is lost of the probability."
+    "loses), what is lost of the probability, the loss in nats, and by how much it rises."
 )
 with sheet.details():
     sheet.numbers_of("knock-out", tables, caption, what="every part")

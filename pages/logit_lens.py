@@ -116,7 +116,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
         "need to answer as the model does in the end (KL divergence)."
     )
     measure = COLOUR.choose("Colour", NAMES, help=told)
-    target = target_input(scene, "Token to follow", against=None)
+    target = target_input(scene, "Token to follow")
 chosen = ROW.within(len(names))
 row = max(0, now.settled - 1) if chosen is None else chosen
 ranked = target.token if measure == "rank" else None

@@ -10,7 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis import activation_patching, other_texts
+from gptviz.analysis import activation_patching
+from gptviz.analysis.against import difference
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen
@@ -20,7 +21,7 @@ from gptviz.model import TransformerBlock
 from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.parts.patching import guessed, other as second, through
-from gptviz.ui.shell import target
+from gptviz.ui.shell import bench, target
 
 SITE = sheet.Param("patch_site", str, "resid_pre", sheet.if_there)
 OF_MANY = sheet.Param("patch_many", str, "z", sheet.if_there)  # what is patched in a set of texts
@@ -83,7 +84,7 @@ frame = sheet.start_page(
         second.MADE,
         GO,
         *through.PARAMS,
-        *target.PARAMS,
+        *bench.PARAMS,
         *many.PARAMS,
     ],
 )
@@ -95,7 +96,16 @@ config = scene.lm.config
 at = scene.position
 second.WAY.within(second.ways())
 SITE.within(SITES)
+bar = st.container()
 other = second.choose(scene)
+# of every pair of texts
+asks = partial(
+    bench.bar,
+    scene,
+    only="patches compare the logits of two words",
+    gives="a patched place outputs what the other text has there",
+    two_words=True,
+)
 
 
 def both_texts() -> None:
@@ -107,6 +117,15 @@ def both_texts() -> None:
     frame = pd.DataFrame(zip_longest(scene.labels, theirs), columns=second.both_called())
     frame.insert(0, "position", range(len(frame)))
     sheet.numbers_of("patching-tokens", frame, what="both texts", missing="–")
+
+
+def turn(scene: sheet.Scene, other: second.Other) -> None:
+    """Callback of the switch of directions: the texts change places, and with them their words."""
+    second.turn(scene, other)
+    chosen = target.TARGET.value
+    if target.AGAINST.value != target.MEAN:
+        target.TARGET.set(target.AGAINST.value)
+        target.AGAINST.set(chosen)
 
 
 def guide(other: second.Other) -> None:
@@ -128,11 +147,16 @@ def guide(other: second.Other) -> None:
 
 
 if other is None or second.lengths_differ(scene, other):
+    with bar:
+        asks()
     second.pairs_row(scene, other, bool(scene.run.edits))
     with sheet.details():
         both_texts()
     sheet.end_page()
 
+with bar:
+    # the other text's answer, as long as nobody chose
+    explained = asks(instead=bench.asked_at(replace(scene.run.plain, ids=other.ids), at).answer)
 patches = tuple(edit for edit in scene.run.edits if edit.value == value_of(other.ids))
 unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if edit not in patches))
 pair = Pair(unpatched, replace(unpatched, ids=other.ids))
@@ -143,7 +167,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
     told = "What to copy, at one position of one block"
     site = SITE.choose(told, SITES, label_visibility="collapsed")
     told = "Swaps the two texts, so that the clean one stays clean."
-    turns: dict[str, Any] = {"help": told, "on_change": second.turn, "args": (scene, other)}
+    turns: dict[str, Any] = {"help": told, "on_change": turn, "args": (scene, other)}
     way = second.WAY.choose("Direction", second.ways(), label_visibility="collapsed", **turns)
 found_there = st.container()
 below = st.container()
@@ -151,19 +175,12 @@ below = st.container()
 # ---- the scale: two words, and how far apart they are in the two texts ----
 
 st.subheader("What does a cell measure?", anchor=False)
-says = pair.clean_and_corrupt
-firsts = [target.top(run, at)[0] for run in says]
-clean_logits, corrupt_logits = (target.logits_at(run, at) for run in says)
-apart = other_texts.told_apart(clean_logits, corrupt_logits)
-chosen = target.pair_input(
-    scene,
-    ("Clean answer", "Corrupt answer"),
-    (
-        f"the clean text's: {words.show_id(lm, apart[0])}",
-        f"the corrupt text's: {words.show_id(lm, apart[1])}",
-    ),
-)
-answers = [first if one is None else one for one, first in zip(chosen, apart, strict=True)]
+instead = explained.against
+if instead is None:  # a vocabulary of one token has no other: `ends_of` says so
+    instead = explained.token
+answers = [instead, explained.token]  # of the clean text, and of the corrupt one
+if way != second.DENOISING:
+    answers.reverse()
 
 
 def scale_of(pair: Pair) -> activation_patching.Ends:
@@ -183,16 +200,10 @@ def arrow(values: Both[float]) -> str:
 
 ends: Both[activation_patching.Ends] | None = None
 problem = ""
-if chosen == (None, None) and answers[0] == answers[1]:
-    problem = (
-        f"The model predicts {words.as_code(firsts[0].shown)} after both texts. Choose two words to "
-        "compare, or change the other text."
-    )
-else:
-    try:
-        ends = pairs.map(scale_of)
-    except ValueError as error:
-        problem = f"{words.capital(words.escaped(str(error)))}."
+try:
+    ends = pairs.map(scale_of)
+except ValueError as error:
+    problem = f"{words.capital(words.escaped(str(error)))}."
 shown = [words.as_code(words.show_id(lm, word)) for word in answers]
 if ends is not None:
     clean = ends.map(lambda e: e.clean)
@@ -562,7 +573,7 @@ if found is not None:
         words.prose(" ".join(found_text), "block", "residual stream")
 made: dict[str, float] = {}
 if found is not None and patches:  # all that were clicked, at once
-    logit = target.whole(scene.run, at, answers[0], answers[1])[0]
+    logit = float(difference(target.logits_at(scene.run, at), *answers))
     if way == second.DENOISING:
         before = ends.now.corrupt
     else:

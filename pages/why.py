@@ -17,13 +17,13 @@ from gptviz.figures.marks import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, many, sheet, words
 from gptviz.ui.parts.why import flow, paths
-from gptviz.ui.shell import change_menu, muted as muting, state, target
+from gptviz.ui.shell import bench, change_menu, muted as muting, state
 from gptviz.ui.shell.navigation import link
 
 # of the block: what the page offers to change
 PART = sheet.Param("why_part", str, "head", sheet.if_there)
 MUTE = sheet.Param("mute", bool, False)
-PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, *many.PARAMS)
+PARAMS = (*bench.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, *many.PARAMS)
 
 LOOKS = ("q", "k", "v")
 
@@ -37,8 +37,7 @@ labels = scene.labels
 here = words.as_code(scene.label)
 layers = lm.config.n_layers
 n_heads = lm.config.n_heads
-above = st.container()  # the sentence and the picture; below them what can be set
-explained = target.target_input(scene)
+explained = bench.bar(scene, only="votes add up in logits only")
 asked = explained.token, explained.against, at
 # in a program
 named: dict[str, Any] = dict(zip(("token", "against", "position"), asked, strict=True))
@@ -131,17 +130,16 @@ said.append(
     f"This vote is the logit of {words.as_code(word)} after {here} (position {at}) minus "
     f"{words.compared_with(against)}: **{logit.arrow()}**."
 )
-with above:
-    sheet.say(
-        scene,
-        " ".join(filter(None, said)),
-        terms=["logit", "block", "head", "feed-forward"],
-        about=values.map(lambda v: v[[*in_blocks, -1]]),
-        what=f"the logit of {words.towards(word, against)} after {here}",
-        sites=[("final", None)],
-        position=at,
-    )
-left, right = above.columns([5, 4], gap="medium")
+sheet.say(
+    scene,
+    " ".join(filter(None, said)),
+    terms=["logit", "block", "head", "feed-forward"],
+    about=values.map(lambda v: v[[*in_blocks, -1]]),
+    what=f"the logit of {words.towards(word, against)} after {here}",
+    sites=[("final", None)],
+    position=at,
+)
+left, right = st.columns([5, 4], gap="medium")
 with left:
     falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
 
@@ -308,10 +306,13 @@ words.prose(text, "attention weight", "value")
 st.subheader("Direct votes are not the whole story", anchor=False)
 words.prose(
     f"What happens without a part? Mute each of the {len(parts_of(lm))} heads, attentions and "
-    "feed-forward layers in turn: set its output to 0 and run the rest of the model again."
+    f"feed-forward layers in turn: it outputs {muting.GIVES[explained.baseline]}, and the rest of the model "
+    "runs again."
 )
 if MUTE.widget(st.toggle, "Mute each part in turn"):
-    muted = muting.knocked(scene, explained, "why_stop", lambda: MUTE.set(False))
+    muted = muting.knocked(
+        scene, explained, "why_stop", lambda: MUTE.set(False), explained.baseline
+    )
     grid = grids.now
     total = -muted["effect"].to_numpy(float)
     alone = grid[:, :n_heads]
@@ -331,11 +332,12 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**What muting takes away**")
-        alt = f"What muting each part takes away from {title}"
+        gives = muting.GIVES[explained.baseline]
+        alt = f"What muting each part (it outputs {gives}) takes away from {title}"
         muting.muted_map(scene, Both(total), (block, head), "why_muted", alt, open_cell)
         link(
             "knock_out",
-            state.link() | sheet.in_link(target.PARAMS),
+            state.link() | sheet.in_link(bench.PARAMS, {"measure": "probability"}),
             label="Knock-out: the same in probabilities",
         )
     with right:

@@ -18,10 +18,11 @@ Michel et al., Are Sixteen Heads Really Better than One?, 2019; Wang et al., Int
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 import torch
 
-from gptviz.analysis.against import difference
+from gptviz.analysis.against import MEASURES, measured
 from gptviz.analysis.moved import ROUNDING
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.edits import Edit
@@ -36,7 +37,7 @@ from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import Against, OneToken, both_ids, one_token
 
 # columns that are averaged over several texts
-MEASURED = ("logit", "probability", "effect", "lost")
+MEASURED = ("logit", "probability", "effect", "lost", "loss", "rise")
 BASELINES = ("zero", "mean", "sample")  # what a muted part gives instead
 
 HEAD_ROWS = 64  # the number of rows to which the output head is applied at once
@@ -87,12 +88,13 @@ def knock_out(
         probability: that of the token with the part muted
         effect: `logit` minus the same without muting; below 0 if muting lowers the logit
         lost: the probability without muting minus `probability`
+        loss: minus the logarithm of `probability`, in nats; rise: `loss` minus the same without muting
 
     The numbers are those of `lm.trace(text, edits=[...])` with edits of `z`, `attn_out` and `mlp_out`, within
     1e-5 in float32. The model's own edits are made in every pass, before the one that mutes.
 
-    For a list of texts the numbers are means over them; logit_se, probability_se, effect_se and lost_se are
-    their standard errors, and n is the number of texts.
+    For a list of texts the numbers are means over them; logit_se, probability_se and so on are their standard
+    errors, and n is the number of texts.
 
     Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
     """
@@ -104,20 +106,27 @@ def knock_out(
     index = trace.place_of(position)
     aim = of_one_text(target)
     ids = check(lm, int(trace.logits(index).argmax()) if aim is None else aim, baseline)
-    [logit], [probability] = _measured(trace.logits(index)[None], *ids)
+    own = {name: float(value) for name, value in measured(trace.logits(index), *ids).items()}
     parts = parts_of(lm)
     finals: list[torch.Tensor] = []
     for rows in batches(lm, trace, index, baseline):
         finals += rows
         progress(len(finals), len(parts))
-    measured: list[tuple[float, float]] = []
+    values: dict[str, list[float]] = {name: [] for name in MEASURES}
     # (parts, D), in chunks of up to HEAD_ROWS rows, as reading the output head's weights takes most of the
     # time
     for chunk in torch.stack(finals).split(HEAD_ROWS):
-        measured += zip(*_measured(logits_of(lm.model, chunk), *ids), strict=True)
+        for name, numbers in measured(logits_of(lm.model, chunk), *ids).items():
+            values[name] += numbers.tolist()
     table = pd.DataFrame(map(vars, parts)).astype({"block": "Int64", "head": "Int64"})
-    table[["logit", "probability"]] = measured
-    return table.assign(effect=table["logit"] - logit, lost=probability - table["probability"])
+    return table.assign(
+        logit=values["logit"],
+        probability=values["probability"],
+        effect=np.array(values["logit"]) - own["logit"],
+        lost=own["probability"] - np.array(values["probability"]),
+        loss=values["loss"],
+        rise=np.array(values["loss"]) - own["loss"],
+    )
 
 
 def parts_of(lm: LanguageModel) -> list[MutedPart]:
@@ -158,15 +167,6 @@ def changes_nothing(table: pd.DataFrame) -> pd.Series:
     `table` has `lost` as well: by how much the probability is lower.
     """
     return table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
-
-
-def _measured(
-    logits: torch.Tensor, token: int, against: int | None
-) -> tuple[list[float], list[float]]:
-    """The difference of logits and the target's probability for each row of (B, V) logits: B each."""
-    return difference(logits, token, against).tolist(), logits.double().softmax(dim=-1)[
-        :, token
-    ].tolist()
 
 
 @undisturbed

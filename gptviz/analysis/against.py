@@ -11,6 +11,9 @@ The first is log p(token) minus the mean of all log p. As a parameter, None mean
 a token whose text is "mean", give its id. A change that raises the first difference can still lower the
 probability, which depends mostly on the largest of the other logits, not on their mean.
 
+A prediction is measured by such a difference, by the probability of its token, or by the loss, minus the
+logarithm of that probability, in nats.
+
 Shapes: D emb_dim, V the vocabulary size.
 """
 
@@ -24,6 +27,17 @@ def difference(logits: torch.Tensor, token: int, against: int | None) -> torch.T
     """The logit of `token` minus that of `against` (None: the mean of all logits): (..., V) -> (...)."""
     logits = logits.double()
     return logits[..., token] - (logits.mean(dim=-1) if against is None else logits[..., against])
+
+
+MEASURES = ("logit", "probability", "loss")
+
+
+@undisturbed
+def measured(logits: torch.Tensor, token: int, against: int | None) -> dict[str, torch.Tensor]:
+    """Each of `MEASURES` of a token, for each row of logits: (..., V) -> three of (...), in float64."""
+    chances = logits.double().log_softmax(dim=-1)[..., token]
+    values = (difference(logits, token, against), chances.exp(), -chances)
+    return dict(zip(MEASURES, values, strict=True))
 
 
 @undisturbed

@@ -15,10 +15,11 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.ablation import Target, check
-from gptviz.analysis.against import difference
+from gptviz.analysis.against import MEASURES, measured
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
 from gptviz.engine.given import Text
+from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.reader import ready
@@ -58,10 +59,11 @@ def edits_of(
 class Passes:
     """Measures circuits on one text.
 
-    `target` is a token, by id or text, or a pair of tokens as in `knock_out`. The measure, F, is the target's
-    probability after `position`; for a pair it is the first token's logit minus the second one's, as in Wang
-    et al. (Interpretability in the Wild, 2022). `whole` is F of the unchanged model. Raises ValueError as
-    `knock_out` does.
+    `target` is a token, by id or text, or a pair of tokens as in `knock_out`. F is what is measured after
+    `position`, one of `MEASURES`: the difference of the pair's two logits (of a token's logit and the mean of
+    all), the probability of the target, or its loss in nats. Without a `measure` it is the probability of a
+    token, and of a pair the difference, as in Wang et al. (Interpretability in the Wild, 2022). `whole` is F
+    of the unchanged model. Raises ValueError as `knock_out` does, and for an unknown measure.
     """
 
     def __init__(
@@ -72,12 +74,15 @@ class Passes:
         baseline: str = "mean",
         feed_forwards: bool = True,
         position: int = -1,
+        measure: str | None = None,
     ):
         self.lm = lm
         self.baseline = baseline
         self.feed_forwards = feed_forwards
         self.target = check(lm, target, baseline)
-        self._is_pair = isinstance(target, tuple)
+        if measure is None:
+            measure = "logit" if isinstance(target, tuple) else "probability"
+        self.measure = one_of("measure", measure, MEASURES)
         # an edit -> the same with numbers as its value (`reader.ready`): most circuits share most edits
         self._ready: dict[Edit, Edit] = {}
         trace = lm.trace(text, keep=["resid_pre"])
@@ -138,6 +143,4 @@ class Passes:
 
     def _measure(self, logits: torch.Tensor) -> Values:
         """F for each row of logits: (B, V) -> (B,)."""
-        if self._is_pair:
-            return difference(logits, *self.target).numpy()
-        return logits.double().softmax(dim=-1)[:, self.target[0]].numpy()
+        return measured(logits, *self.target)[self.measure].numpy()

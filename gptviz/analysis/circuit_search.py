@@ -3,8 +3,8 @@
 M is the model with all its heads, and C a circuit, that is a set of heads. In the pass of C, the output of
 every other head is replaced: by its mean over the positions of this text ("mean"), by its mean over a sample
 of texts ("sample"), or by 0 ("zero"). Embeddings, LayerNorms and the biases of attention always stay; the
-feed-forwards stay, or are replaced as well. F(C) is the measure of that pass: the probability of a token, or
-for a pair of tokens the first one's logit minus the second one's. F(nobody) is that without any head.
+feed-forwards stay, or are replaced as well. F(C) is the measure of that pass: the probability of a token, its
+loss, or the first logit of a pair minus the second one. F(nobody) is that without any head.
 
 The criteria are those of Wang et al., Interpretability in the Wild, 2022, section 4. (Their F is the
 difference of logits, averaged over many prompts of one form, and their mean is taken over those prompts,
@@ -90,6 +90,7 @@ def circuit(
     within: float = WITHIN,
     position: int = -1,
     progress: Progress = ignore_progress,
+    measure: str | None = None,
 ) -> Circuit:
     """Search greedily for few heads that keep a prediction: |F(M) - F(C)| <= `within` * |F(M) - F(nobody)|.
 
@@ -110,7 +111,7 @@ def circuit(
     does, for an unknown way, and unless `within` is between 0 and 1.
     """
     return search(
-        Passes(lm, text, target, baseline, feed_forwards, position), way, within, progress
+        Passes(lm, text, target, baseline, feed_forwards, position, measure), way, within, progress
     )
 
 
@@ -285,6 +286,7 @@ def ranking(
     position: int = -1,
     within: float = WITHIN,
     progress: Progress = ignore_progress,
+    measure: str | None = None,
 ) -> Ranking:
     """Order all heads by how long a circuit needs them, and measure the circuits of the first k, for every k.
 
@@ -293,7 +295,9 @@ def ranking(
     take some 7 to 16 N passes, each from the head's block on, and N + 1 for the circuits. `Passes` explains the
     parameters.
     """
-    return ranked(Passes(lm, text, target, baseline, feed_forwards, position), within, progress)
+    return ranked(
+        Passes(lm, text, target, baseline, feed_forwards, position, measure), within, progress
+    )
 
 
 def random_order(lm: LanguageModel, seed: int = 0) -> list[Head]:
@@ -364,13 +368,14 @@ def brings(
     feed_forwards: bool = True,
     position: int = -1,
     progress: Progress = ignore_progress,
+    measure: str | None = None,
 ) -> Values:
     """What each head of the model adds to this circuit: F with the head minus F without it, (L, H).
 
     All other heads stay as they are in the circuit. `Passes` says what F is, and explains the parameters.
     """
     return each_brings(
-        Passes(lm, text, target, baseline, feed_forwards, position), heads, progress
+        Passes(lm, text, target, baseline, feed_forwards, position, measure), heads, progress
     )[0]
 
 

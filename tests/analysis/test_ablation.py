@@ -29,6 +29,13 @@ def is_one_by_one(table, lm, token, against=None, baseline="zero", position=-1):
     assert np.allclose(table["probability"], chances, atol=1e-5)
     assert np.allclose(table["effect"], found - above(own, token, against), atol=2e-5)
     assert np.allclose(table["lost"], own.double().softmax(-1)[token] - chances, atol=2e-5)
+    losses = torch.nn.functional.cross_entropy(
+        torch.cat([own[None], logits]).double(),
+        torch.full([1 + len(logits)], token),
+        reduction="none",
+    )
+    assert np.allclose(table["loss"], losses[1:], atol=2e-5)
+    assert np.allclose(table["rise"], losses[1:] - losses[0], atol=2e-5)
 
 
 @pytest.mark.parametrize("baseline", ["zero", "mean", "sample"])
@@ -57,6 +64,8 @@ def test_a_batch_is_one_edit_after_the_other(changes, baseline, monkeypatch):
         "probability",
         "effect",
         "lost",
+        "loss",
+        "rise",
     ]
 
 

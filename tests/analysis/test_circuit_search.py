@@ -55,6 +55,25 @@ def test_a_batch_is_one_pass_with_edits_after_the_other(baseline, feed_forwards,
     are_brought(lm, target, chosen[2], *how)
 
 
+@pytest.mark.parametrize("target", [7, (12, 7), (12, None)])
+def test_any_measure_is_that_of_the_pass_with_edits(target):
+    lm = random_lm(6)
+    token, against = target if isinstance(target, tuple) else (target, None)
+    logits = lm.trace(IDS, keep=[], edits=edits_of(lm, [(0, 1)], "zero")).logits(-1)
+    wanted = {
+        "logit": float(above(logits, token, against)),
+        "probability": float(logits.double().softmax(0)[token]),
+        "loss": float(torch.nn.functional.cross_entropy(logits.double(), torch.tensor(token))),
+    }
+    for measure, value in wanted.items():
+        passes = Passes(lm, IDS, target, "zero", measure=measure)
+        assert passes.of([[(0, 1)]])[0] == pytest.approx(value, abs=1e-5)
+        brought = circuit_search.brings(lm, IDS, target, [(0, 1)], "zero", measure=measure)
+        assert brought[0, 1] == pytest.approx(value - passes.of([()])[0], abs=1e-5)
+    with pytest.raises(ValueError, match="bits"):
+        Passes(lm, IDS, target, measure="bits")
+
+
 def are_brought(lm, target, own, *how):
     """What each head brings is a pass with it less one without it."""
     alone = partial(by_edits, lm, IDS, target)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gptviz.analysis import attributions, knock_out, patching
+from gptviz.analysis.ablation import MEASURED
 from gptviz.analysis.patches import HEAD_SITES
 from gptviz.analysis.prompts import averaged, indirect_objects, is_many, left_out
 from tests.analysis.written_out import Told
@@ -28,7 +29,7 @@ def is_the_mean(of_all, of_each, *names):
 def test_knock_out_and_attribution_of_a_list_are_the_mean_of_each():
     lm = random_lm(3)
     for function, names, parts in (
-        (knock_out, ("logit", "probability", "effect", "lost"), 12),
+        (knock_out, MEASURED, 12),
         (attributions, ("contribution",), 1),
     ):
         of_all = function(lm, IDS, TARGETS, progress=(told := Told()))

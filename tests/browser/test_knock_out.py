@@ -36,7 +36,8 @@ def test_a_click_on_the_map_mutes_a_part_and_the_bars_slide_from_their_outlines(
     page.mouse.click(5, 790)
     assert bars.evaluate(MOVING) == 0
     page.evaluate("window.slides = []")
-    page.get_by_role("radio", name="logit difference").click()
+    page.get_by_role("combobox", name="Measured by").click()
+    page.get_by_role("option", name="logit difference").click()
     page.wait_for_url("**measure=logit**")
     settled(page)
     assert page.evaluate("window.slides") == []  # the same part is muted

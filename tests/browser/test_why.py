@@ -7,7 +7,7 @@ from tests.browser.plots import hover, values
 
 def test_a_typed_target_is_taken_or_answered_and_its_paths_are_drawn(open_page, mini):
     page = open_page("why", text=DEFAULT_TEXT)
-    box = page.get_by_role("combobox", name="Token to explain")
+    box = page.get_by_role("combobox", name="Answer")
     typed(box, "parrots")
     answer = page.get_by_test_id("stAlert")
     answer.wait_for()

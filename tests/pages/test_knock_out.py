@@ -1,9 +1,12 @@
 """The page "Knock-out" through AppTest: what is drawn is `knock_out`."""
 
+import math
+
 import numpy as np
 import pytest
 
 from gptviz.analysis import knock_out
+from gptviz.analysis.asked import asked_of
 from gptviz.digits import fixed, percent, significant
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.specs import charts, given, keys, number, prose, words
@@ -13,48 +16,52 @@ MILL = 2958
 
 
 ASKED = {"null": "mean", "measure": "logit", "against": 300, "token": 4, "target": 99}
+CHANGED = {"measure": "logit", "against": "mean", "edits": "z.4.3=zero"}
+LOSS = {"measure": "loss", "null": "sample", "edits": "mlp_out.1=zero"}
 
 
-@pytest.mark.parametrize("query", [{}, ASKED, {"measure": "logit", "edits": "z.4.3=zero"}])
+@pytest.mark.parametrize("query", [{}, ASKED, CHANGED, LOSS])
 def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_page, mini, query):
     at = run_page("knock_out", text=TEXT, **query)
     lm = mini.edited(query["edits"]) if "edits" in query else mini
     position = query.get("token", -1)
     logits = lm.trace(TEXT, keep=[]).logits(position).double()
-    token = query.get("target", int(logits.argmax()))
-    target = (token, query["against"]) if "against" in query else token
+    asked = asked_of(mini, TEXT, position)  # of the model as it is, whatever is changed
+    token = query.get("target", asked.answer)
+    target = (token, query.get("against", asked.instead))
     found, plain = (
         knock_out(one, TEXT, target, query.get("null", "zero"), position) for one in (lm, mini)
     )
     own = float(logits.softmax(0)[token])
     column = found["probability"]
-    by = query.get("measure")
-    lost = -found["effect"] if by == "logit" else own - column
+    by = query.get("measure", "probability")
+    lost = {"logit": -found["effect"], "probability": own - column, "loss": found["rise"]}[by]
     chart, listed = charts(at)
     assert np.allclose(np.ravel(chart["data"][0]["z"]), lost, atol=2e-5)
     order = np.argsort(-np.abs(lost), kind="stable")[:12]
     bars, *ghosts = listed["data"]
-    left = "logit" if by == "logit" else "probability"
-    assert np.allclose(bars["x"], found[left].iloc[order], atol=2e-5)  # as long as what is left
-    whole = logits[token] - (logits[query["against"]] if "against" in query else logits.mean())
-    nothing_muted = float(whole) if by == "logit" else own
+    assert np.allclose(bars["x"], found[by].iloc[order], atol=2e-5)  # as long as what is left
+    whole = logits[token] - (logits.mean() if target[1] == "mean" else logits[target[1]])
+    nothing_muted = {"logit": float(whole), "probability": own, "loss": -math.log(own)}[by]
     assert listed["layout"]["shapes"][0]["x0"] == pytest.approx(nothing_muted, abs=1e-4)
     colors = bars["marker"]["color"]
     (opened,) = (i for i, color in enumerate(colors) if colors.count(color) == 1)
     # the head without which the guess loses most
     needed = (found["kind"].iloc[order] == "head") & (lost.iloc[order] > 0)
     assert opened == needed.tolist().index(True)
-    assert by == "logit" or bars["text"][opened] == percent(column[order[opened]])
+    assert by != "probability" or bars["text"][opened] == percent(column[order[opened]])
     assert len(ghosts) == ("edits" in query) and not keys(at, "knock_out_st")
     opposite = int((np.sign(column - own) != np.sign(found["effect"])).sum())
     assert (f"For {opposite} of the 60 parts" in prose(at)) == (by == "logit" and opposite > 0)
     for ghost in ghosts:  # the same parts of the unchanged model
-        assert np.allclose(ghost["x"], plain["logit"].iloc[order], atol=2e-5)
+        assert np.allclose(ghost["x"], plain[by].iloc[order], atol=2e-5)
         told = [a or b for a, b in zip(bars["text"], ghost["text"], strict=True)]
-        both = [f"{fixed(one['logit'][order[0]], 2)}" for one in (plain, found)]
+        unit = " nats" if by == "loss" else ""
+        both = [f"{fixed(one[by][order[0]], 2)}{unit}" for one in (plain, found)]
         assert told[0] == " → ".join(dict.fromkeys(both)) and any("→" in text for text in told)
         said = number(chart["data"][0]["hovertext"][4][3].split()[-2])
-        assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
+        was = plain["rise"] if by == "loss" else -plain["effect"]
+        assert said == pytest.approx(was[43], abs=6e-4) and abs(said) > 0.01
 
 
 @pytest.mark.parametrize(
@@ -115,8 +122,9 @@ def test_the_bars_slide_again_only_when_something_else_is_muted(run_page):
     assert one == again != other
 
 
-def test_what_is_nearly_certain_is_not_written_as_certain(run_page):
-    at = run_page("knock_out", text=TEXT, edits="final=x50")
+def test_what_is_nearly_certain_is_not_written_as_certain(run_page, mini):
+    first = int(mini.edited("final=x50").trace(TEXT, keep=[]).logits(-1).argmax())
+    at = run_page("knock_out", text=TEXT, edits="final=x50", target=first)
     assert "0.99999994" in words(at) and "1.00000" not in words(at)
 
 

@@ -14,7 +14,7 @@ from gptviz.analysis.other_texts import other_texts
 from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
 from gptviz.ui.parts.patching.other import PAIRS, Other, toggle
-from gptviz.ui.shell import state
+from gptviz.ui.shell import slow, state
 from tests.specs import attributes, charts, in_numbers, prose, table as small_table, words
 
 BARN = PAIRS[0].other
@@ -64,11 +64,14 @@ def test_the_maps_are_patching(run_page, mini, site, edits):
 @pytest.mark.parametrize(("way", "edits"), [("denoising", "mlp_out.1=zero"), ("noising", "")])
 def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini, way, edits):
     """After "... off" both texts say " the" and " a" with nearly one difference: .30 logits apart."""
-    target = tuple(mini.encode(word)[0] for word in (" the", " a"))
+    target = tuple(
+        mini.encode(word)[0] for word in (" the", " a")
+    )  # of the clean text, the corrupt one
+    own, instead = target[::-1] if way == "denoising" else target
     texts = (OTHER, TEXT) if way == "denoising" else (TEXT, OTHER)  # clean, corrupt
     patch = Patch("resid_pre", 2, position=1).edit(mini.encode(OTHER))
     at = run_page(
-        "patching", text=TEXT, other=OTHER, patch_way=way, target=target[0], against=target[1],
+        "patching", text=TEXT, other=OTHER, patch_way=way, target=own, against=instead,
         edits=",".join(filter(None, (edits, str(patch)))),
     )  # fmt: skip
     changes = {}
@@ -146,8 +149,10 @@ def test_the_switch_lets_the_texts_change_places(run_page, mini):
     made, turned = (
         Patch("attn_out", 5, position=3).edit(mini.encode(text)) for text in (OTHER, TEXT)
     )
-    at = run_page("patching", text=TEXT, other=OTHER, edits=f"z.0.1=zero,{made}")
+    words_chosen = {"target": 7, "against": 300}
+    at = run_page("patching", text=TEXT, other=OTHER, edits=f"z.0.1=zero,{made}", **words_chosen)
     at.button_group(key="patch_way").set_value("noising").run()
+    assert (at.query_params["target"], at.query_params["against"]) == ("300", "7")
     assert at.query_params["text"] == OTHER and at.query_params["other"] == TEXT
     assert at.query_params["edits"] == f"z.0.1=zero,{turned}"
 
@@ -171,14 +176,14 @@ def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page
     assert float(said["effect"]) == pytest.approx(after["data"][0]["z"][2][0], abs=1e-5)
 
 
-def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini):
+def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini, monkeypatch):
+    monkeypatch.setattr(
+        slow, "UNASKED", 0
+    )  # no map: those of a changed model take a pass for every patch
     pair = PAIRS[0]
     patch = Patch("resid_pre", 2, position=10).edit(mini.encode(pair.other))
     for edits, said in ((str(patch), True), (f"z.3.7=zero,{patch}", False)):
-        # of one token twice no map is drawn: those of a changed model take a pass for every patch
-        at = run_page(
-            "patching", text=pair.text, other=pair.other, edits=edits, target=5, against=5
-        )
+        at = run_page("patching", text=pair.text, other=pair.other, edits=edits)
         assert (pair.watch in prose(at)) == said, edits
 
 
@@ -242,21 +247,35 @@ def test_a_token_more_is_named_and_can_be_added(run_page, mini):
 
 def test_where_the_texts_do_not_differ_it_says_so(run_page):
     for other, asked, says in (
-        (TEXT, {}, "both texts"),
+        (TEXT, {}, "has nothing to bring back"),
         (TEXT, {"target": 5, "against": 9}, "has nothing to bring back"),
-        (OTHER, {"target": 5, "against": 5}, "give two tokens"),
     ):
         at = run_page("patching", text=TEXT, other=other, **asked)
         assert says in at.warning[-1].value and not charts(at)
 
 
 def test_two_chosen_words_are_measured(run_page, mini):
-    at = run_page("patching", text=TEXT, other=OTHER, target=7, against=300, token=2)
+    at = run_page("patching", text=TEXT, other=OTHER, target=300, against=7, token=2)
     table = patching(mini, OTHER, TEXT, (7, 300), "resid_pre", position=2)
     # of two words whose ends lie close; before the first change
     change = table["logit"] - table["logit"][0]
     grid = charts(at)[0]["data"][0]["z"][:6]
     assert np.allclose(grid, change.to_numpy().reshape(6, 3)[:, 1:], atol=1e-4)
+
+
+@pytest.mark.parametrize("way", ["denoising", "noising"])
+def test_of_two_names_the_answer_and_the_other_name_are_measured(run_page, mini, way):
+    text = "When Tom and Mary left the garden, Tom gave the flowers to"
+    other = "When Tom and Mary left the garden, Mary gave the flowers to"
+    tom, mary = (mini.encode(name)[0] for name in (" Tom", " Mary"))
+    at = run_page("patching", text=text, other=other, patch_way=way, measure="loss", against="mean")
+    clean, corrupt = (other, text) if way == "denoising" else (text, other)
+    words_of = (tom, mary) if way == "denoising" else (mary, tom)
+    table = patching(mini, clean, corrupt, words_of, "resid_pre", direction=way)
+    grid = np.array(charts(at)[0]["data"][0]["z"])[:6]
+    size = "effect" if abs(table["change"] / table["effect"]).max() >= SHARES_FROM else "change"
+    assert np.allclose(grid, table[size].to_numpy().reshape(6, -1)[:, -grid.shape[1] :], atol=1e-4)
+    assert "patches compare the logits of two words" in prose(at)
 
 
 def test_a_click_makes_a_patch_and_a_second_one_undoes_it(monkeypatch):
@@ -278,11 +297,12 @@ def test_a_click_makes_a_patch_and_a_second_one_undoes_it(monkeypatch):
     ],
 )
 def test_the_text_that_is_made_is_searched_with_the_changes_and_without_the_patches(
-    run_page, mini, edits, whose
+    run_page, mini, monkeypatch, edits, whose
 ):
     text = "The cat sat on the mat"
-    # of one token twice no map is drawn: those of a changed model take a pass for every patch
-    at = run_page("patching", text=text, token=4, edits=edits, target=5, against=5)
+    # no map: those of a changed model take a pass for every patch
+    monkeypatch.setattr(slow, "UNASKED", 0)
+    at = run_page("patching", text=text, token=4, edits=edits, patch_made="on")
     (note,) = [one.value for one in at.caption if "Made from your text" in one.value]
     assert f"moves {whose} prediction most" in note
     kept = [edit for edit in edits.split(",") if edit and "ids" not in edit]

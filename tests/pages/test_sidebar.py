@@ -2,7 +2,7 @@
 
 import pytest
 
-from gptviz.ui.shell.navigation import PAGES, PAIRED, SECTIONS, UNLISTED
+from gptviz.ui.shell.navigation import PAGES, SECTIONS, UNLISTED
 from gptviz.ui.shell.picker import size_of
 from tests.specs import links
 
@@ -33,7 +33,7 @@ def test_the_sidebar_has_eight_doors_three_headings_and_one_line(run_page, name,
     seen = [label for label in every if label not in folded]
     assert seen == DOORS
     assert all("text=one+two" in link.query_string for link in every.values())
-    beside = {PAGES[page].title for page in (*PAIRED, *UNLISTED)}
+    beside = {PAGES[page].title for page in UNLISTED}
     titles = {door.name for door in PAGES.values()}
     assert titles <= {*every} | beside
     lines = at.sidebar.get("popover")

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from gptviz.analysis import attribution, knock_out, source_tokens
+from gptviz.analysis.asked import asked_of
 from gptviz.analysis.flow import contribution_graph, rollout, token_flow
 from gptviz.analysis.logit_attribution import logit
 from gptviz.analysis.paths import paths
 from gptviz.engine import sites as engine_sites
 from gptviz.jobs import Queue
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.target import MEAN
 from tests.pages.conftest import open_all
 from tests.specs import attributes, charts, given, in_numbers, keys, opened, prose, words
 
@@ -33,7 +35,7 @@ def grid_of(table):
     [
         {},
         {"against": 300},
-        {"target": 12, "token": 4},
+        {"target": 12, "against": "mean", "token": 4},
         {"target": 12, "against": 8000, "token": 0, "block": 2, "head": 7},
     ],
 )
@@ -41,8 +43,10 @@ def test_what_is_drawn_is_attribution(run_page, mini, query):
     at = run_page("why", text=TEXT, **query)
     trace = mini.trace(TEXT)
     position = query.get("token", len(trace) - 1)
-    against = query.get("against")
-    target = query.get("target", int(trace.next_tokens(1, position)["id"][0]))
+    asked = asked_of(mini, TEXT, position)
+    against = query.get("against", asked.instead)
+    against = None if against == "mean" else against
+    target = query.get("target", asked.answer)
     table = attribution(trace, mini.model, target, against, position)
     parts, total, own = sum_on_screen(at)
     assert parts == len(table) and total == pytest.approx(table["contribution"].sum(), abs=1e-9)
@@ -86,11 +90,11 @@ def test_the_story_of_mill_against_town_is_said_in_words(run_page):
 def test_another_target_and_head_run_no_model(run_page, passes):
     at = run_page("why", text=TEXT)
     passes.clear()
-    at.button(key="target_runner_up").click().run()
+    at.selectbox(key="against_box").set_value(MEAN).run()
     at.number_input(key="head").set_value(2).run()
     at.number_input(key="block").set_value(1).run()
     assert not passes
-    assert at.query_params["head"] == "2" and "against" in at.query_params
+    assert at.query_params["head"] == "2" and at.query_params["against"] == "mean"
 
 
 def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini, monkeypatch):
@@ -122,7 +126,16 @@ def test_a_long_texts_attention_is_not_kept_and_yet_known(run_page, mini, monkey
     text = TEXT + " one two three"  # a text whose attention nobody has kept
     monkeypatch.setattr(engine_sites, "SMALL", 0)
     sources = charts(
-        run_page("why", text=text, block=3, token=8, target=12, edits=edits, shown="changed")
+        run_page(
+            "why",
+            text=text,
+            block=3,
+            token=8,
+            target=12,
+            against="mean",
+            edits=edits,
+            shown="changed",
+        )
     )[2]
     trace = mini.trace(text, edits=[edits] if edits else [])
     found = source_tokens(trace, mini.model, 12, None, 8)[3]
@@ -146,7 +159,9 @@ def test_any_text_is_explained(run_page, text):
 
 def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     edits = "z.5.0+3+4+5+7=zero"
-    at = run_page("why", text=DEFAULT_TEXT, target=MILL, block=5, head=3, edits=edits)
+    at = run_page(
+        "why", text=DEFAULT_TEXT, target=MILL, against="mean", block=5, head=3, edits=edits
+    )
     plain = mini.trace(DEFAULT_TEXT)
     changed = mini.trace(DEFAULT_TEXT, edits=[edits])
     new, old = (attribution(trace, mini.model, MILL) for trace in (changed, plain))
@@ -170,10 +185,17 @@ def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     assert np.allclose(frame, [*new["contribution"], total, own], atol=1e-4)
 
 
-def test_what_the_unchanged_model_says_first_can_be_explained(run_page):
-    at = run_page("why", text=DEFAULT_TEXT, edits="z.5.0+3+4+5+7=zero")
-    at.button(key="target_unchanged").click().run()
-    assert at.query_params["target"] == str(MILL) and not keys(at, "target_unchanged")
+def test_of_a_changed_model_the_word_is_explained_that_the_unchanged_one_is_asked_for(
+    run_page, mini
+):
+    edits = "z.5.0+3+4+5+7=zero"
+    changed = mini.edited(edits)
+    asked = asked_of(mini, DEFAULT_TEXT)
+    logits = changed.trace(DEFAULT_TEXT).logits(-1).double()
+    assert int(logits.argmax()) != asked.answer == MILL
+    at = run_page("why", text=DEFAULT_TEXT, edits=edits)
+    assert sum_on_screen(at)[2] == pytest.approx(float(logits[MILL] - logits[asked.instead]))
+    assert "target" not in at.query_params
 
 
 @pytest.mark.parametrize(
@@ -210,7 +232,9 @@ def test_paths_are_those_that_are_found(run_page, mini):
 
 
 def test_the_thresholds_stand_in_the_address(run_page, mini):
-    query = {"token": 9, "target": MILL, "paths_from": 5, "flow_from": 10}
+    query = {
+        "token": 9, "target": MILL, "against": "mean", "paths_from": 5, "flow_from": 10,
+    }  # fmt: skip
     at = with_panels(run_page, "paths", "flow", text=DEFAULT_TEXT, **query)
     trace = mini.trace(DEFAULT_TEXT)
     assert (at.slider(key="paths_from").value, at.slider(key="flow_from").value) == (5, 10)

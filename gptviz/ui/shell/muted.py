@@ -19,6 +19,15 @@ KINDS = ("head", "attention", "feed-forward")
 # what a part that is taken out gives instead of its own
 GIVES = {"zero": "0", "mean": "its mean over this text", "sample": "its mean over a sample of text"}
 
+# a measure -> what muting takes away from it: a column of `knock_out`, and its sign. Of a loss it is what it adds
+LOST = {"logit": ("effect", -1), "probability": ("lost", 1), "loss": ("rise", 1)}
+
+
+def lost(table: pd.DataFrame, measure: str) -> NDArray[np.floating]:
+    """What muting each part of `knock_out`'s table takes away, by a measure: (n,)."""
+    column, sign = LOST[measure]
+    return sign * table[column].to_numpy(float)
+
 
 def knocked(
     scene: Scene,
@@ -43,11 +52,12 @@ def knocked(
 
 def muted_map(
     scene: Scene,
-    lost: Both[NDArray[np.floating]],
+    values: Both[NDArray[np.floating]],
     opened: tuple[int, int],
     key: str,
     alt: str,
     on_pick: Callable[[int, int], Any],
+    verb: str = "takes away",
 ) -> None:
     """Draw a map, blocks x parts, of what muting each of `knock_out`'s rows takes away (n,).
 
@@ -55,9 +65,9 @@ def muted_map(
     feed-forward. A hover says what it takes away in the model without its changes, too.
     """
     # (n_layers, H + 2)
-    grids = lost.map(lambda values: values.reshape(scene.lm.config.n_layers, -1))
+    grids = values.map(lambda one: one.reshape(scene.lm.config.n_layers, -1))
     columns = [*(f"head {h}" for h in range(scene.lm.config.n_heads)), *KINDS[1:]]
     fig = share_grid(
-        grids.now, columns, opened, "muting it takes away", scene.mode, unchanged=grids.was
+        grids.now, columns, opened, f"muting it {verb}", scene.mode, unchanged=grids.was
     )
     scene.chart(fig, key=key, alt=alt, on_cell=on_pick)

@@ -95,14 +95,14 @@ SECTIONS = {
             "knock_out", "See which parts this prediction needs."),
         "knock_out": Door("Knock-out", "power_off", "What becomes of the prediction without each part?",
             "circuit", "See which few heads are enough."),
+        "circuit": Door("Circuit", "schema", "Which few heads are enough for this prediction?",
+            "patching", "Find the tokens where these heads matter."),
         "patching": Door("Patching", "healing", "Where in the model is the answer, and which place is needed for it?",
             "overview", "Type a text of your own and ask all of this again."),
     },
 }
 # pages that the list does not have: a button or another page leads there
 UNLISTED = {
-    "circuit": Door("Circuit", "schema", "Which few heads are enough for this prediction?",
-        "patching", "Find the tokens where these heads matter."),
     "compare": Door("Compare", "compare", "What differs between two texts, two models, before and after?",
         "why", "See which parts of the model spoke for each token."),
     "class": Door("Class", "groups", "How do we work through a lesson together?",
@@ -113,7 +113,8 @@ PAGES = {name: door for section in SECTIONS.values() for name, door in section.i
 FIRST = "overview"
 COMPARE = "compare"
 CLASS = "class"
-PAIRED = ("knock_out", "circuit")  # two pages behind one door
+# the tabs of one bench, which asks all of them the same: see `bench`
+BENCH = tuple(SECTIONS["Which part did it?"])
 # what was a page: where that is now, and which choice opens it there, by what else the address says
 MOVED = {
     "scaling": (
@@ -191,7 +192,6 @@ def draw_links(here: str) -> None:
     The one called `here` is marked. The first section has no heading; any other is folded, unless `here` is in it.
     """
     open_pages = classroom.open_pages() or (*PAGES,)
-    here = PAIRED[0] if here in PAIRED else here
     first = next(iter(SECTIONS))
     with st.container(key="gv_pages", gap=None):
         for section, all_doors in SECTIONS.items():
@@ -215,15 +215,6 @@ def _draw_doors(doors: dict[str, Door], here: str) -> None:
             icon=f":material/{door.icon}:",
             width="stretch",
         )
-
-
-def draw_halves(here: str) -> None:
-    """Draw both pages of a pair behind one door, above either of them."""
-    if here in PAIRED:
-        query = state.link()
-        with st.container(key="gv_halves", horizontal=True, gap="small"):
-            for name in PAIRED:
-                link(name, query, "halves" if name == here else "")
 
 
 def link(name: str, query: dict[str, str], here: str = "", **options: Any) -> None:

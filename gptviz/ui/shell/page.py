@@ -28,6 +28,7 @@ from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import (
     address,
+    bench,
     changes,
     navigation,
     params,
@@ -138,7 +139,7 @@ def _head(name: str, prompted: bool) -> None:
             with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
                 _way(name, prompted)
                 _present_switch()
-    navigation.draw_halves(name)
+    bench.draw_tabs(name)
     follow_theme(name)
 
 

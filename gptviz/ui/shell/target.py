@@ -1,19 +1,19 @@
 """The token that a page explains, and the one that it is compared with: any two of the vocabulary.
 
-Both are ids in the address (?target=512&against=733) and follow from page to page: a page that has them
-puts `PARAMS` among its own. Until a target is chosen it is the model's first choice at the selected
-position; the comparison is with the mean over the vocabulary.
+Both are ids in the address (?target=512&against=733) and follow from page to page: a page that has them puts
+`PARAMS` among its own. `against=mean` compares with the mean over the vocabulary. What they are as long as
+nobody chose is the page's matter: see `bench` for those that say which part did it.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 import streamlit as st
 import torch
 
 from gptviz import LanguageModel, Run
-from gptviz.analysis.against import difference
 from gptviz.analysis.lens import top_ids
 from gptviz.analysis.next_token import Candidates, candidates
 from gptviz.digits import significant
@@ -26,11 +26,36 @@ from gptviz.ui.shell.params import Param, if_there, store
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import as_code, is_named, no_single_token, not_in_vocabulary, show_id
 
+MEAN = -1  # in place of an id: the mean over the vocabulary
+
+
+class Against(Param[int | None]):
+    """An id, or `MEAN`."""
+
+    def parse(self, text: str) -> int | None:
+        if text == "mean":
+            return MEAN
+        return super().parse(text)
+
+    def written(self, value: int | None) -> str:
+        if value == MEAN:
+            return "mean"
+        return super().written(value)
+
+
+def there_or_mean(value: int | None, size: int) -> int | None:
+    """The id if the vocabulary has it, or `MEAN`; else None."""
+    if value == MEAN:
+        return MEAN
+    return cast("int | None", if_there(value, size))
+
+
 TARGET: Param[int | None] = Param("target", int, None, if_there)
-AGAINST: Param[int | None] = Param("against", int, None, if_there)
+AGAINST = Against("against", int, None, there_or_mean)
 PARAMS = (TARGET, AGAINST)
 
 CANDIDATES = 12  # that the boxes offer without typing
+OF_ALL = "the mean of all tokens"
 
 _REFUSED = "gptviz_target_refused"  # in the session: what was typed into which box, and is no token
 _READ = "gptviz_target_read"  # in the session: the model whose ids the choices are, and their bytes
@@ -70,12 +95,6 @@ def candidates_at(
     return candidates(logits_at(run, position), count, sampling, also)
 
 
-def whole(run: Run, position: int, token: int, against: int | None) -> tuple[float, float]:
-    """The token's logit minus the mean of all, or minus another token's, and its probability."""
-    logits = logits_at(run, position)
-    return float(difference(logits, token, against)), float(logits.double().softmax(0)[token])
-
-
 @per_run
 def top(
     run: Run, position: int, count: int = CANDIDATES, also: tuple[int, ...] = ()
@@ -88,74 +107,32 @@ def top(
     return [Candidate(i, show_id(lm, i), p) for i, p in zip(ids, probabilities, strict=True)]
 
 
-def target_input(
-    scene: Scene,
-    label: str = "Token to explain",
-    against: str | None = "the mean over the vocabulary",
-) -> Target:
-    """Draw the boxes, or without `against` only the first; return the choice, made possible.
+def target_input(scene: Scene, label: str) -> Target:
+    """Draw the box for one token; return it, the model's first choice as long as nobody chose another.
 
-    `label` says what the page does with the first, `against` what an empty second box means.
+    `label` says what the page does with it.
     """
-    lm = scene.lm
-    best = top(scene.run, scene.position)
-    with _boxes(scene, PARAMS[:1] if against is None else PARAMS):
-        if TARGET.value is None:
-            token = best[0].id
-        else:
-            token = TARGET.value
-        # in a vocabulary of one token it is that token
-        runner_up = next((candidate.id for candidate in best if candidate.id != token), token)
-        other = None
-        if against is not None and AGAINST.value != token:
-            other = AGAINST.value
+    first = top(scene.run, scene.position)[0]
+    with boxes(scene, PARAMS[:1]):
+        token = first.id if TARGET.value is None else TARGET.value
         hint = "Choose a token, or type any other. Write · for a space. Empty: the model's first choice."
-        _box(scene, TARGET, label, f"most probable: {best[0].shown}", hint)
-        if (
-            scene.other is not None
-            and (unchanged_best := top(scene.other, scene.position)[0]).id != token
-        ):
-            help = "The unchanged model's first choice here"
-            text = f"explain {as_code(unchanged_best.shown)}"
-            button(text, "target_unchanged", _take, TARGET, unchanged_best.id, help=help)
-        if against is not None:
-            hint = "Choose a second token to ask: why the first and not this one? The page then explains the "
-            hint += f"difference of the two logits. Empty: {against}."
-            _box(scene, AGAINST, "Against", against, hint)
-            if other != runner_up != token:
-                help = "The runner-up: the most probable of all other tokens"
-                text = f"against {as_code(show_id(lm, runner_up))}"
-                button(text, "target_runner_up", _take, AGAINST, runner_up, help=help)
-    if against is not None and AGAINST.value == token:
-        st.caption(
-            f"The two tokens are the same, so their difference is 0. The page compares with {against}."
-        )
-    return Target(token, other, show_id(lm, token), None if other is None else show_id(lm, other))
-
-
-def pair_input(
-    scene: Scene, labels: tuple[str, str], empties: tuple[str, str]
-) -> tuple[int | None, int | None]:
-    """Draw both boxes, for a difference of two logits; None for an empty one: `empties` say what it means."""
-    with _boxes(scene, PARAMS):
-        for param, label, empty in zip(PARAMS, labels, empties, strict=True):
-            _box(
-                scene,
-                param,
-                label,
-                empty,
-                "Choose a token, or type any other. Write · for a space.",
-            )
-    return TARGET.value, AGAINST.value
+        token_box(scene, TARGET, label, f"most probable: {first.shown}", (), width=300, help=hint)
+    return Target(token, None, show_id(scene.lm, token), None)
 
 
 @contextmanager
-def _boxes(scene: Scene, params: tuple[Param[int | None], ...]) -> Iterator[None]:
-    """Draw the row of boxes, with choices that this model has; below it, what was typed and is no token."""
+def boxes(
+    scene: Scene,
+    params: tuple[Param[int | None], ...],
+    key: str = "set_target",
+    align: Literal["bottom", "center"] = "bottom",
+    gap: Literal["small", "xsmall"] = "small",
+) -> Iterator[None]:
+    """Draw a row of boxes, with choices that this model has; below it, what was typed and is no token."""
     _follow_model(scene)
     for param in PARAMS:
         param.within(scene.lm.config.vocab_size)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_target"):
+    with st.container(horizontal=True, vertical_alignment=align, gap=gap, key=key):
         yield
     store(params)
     refused: tuple[str, str] | None = st.session_state.get(_REFUSED)
@@ -163,10 +140,21 @@ def _boxes(scene: Scene, params: tuple[Param[int | None], ...]) -> Iterator[None
         _say_refused(scene.lm, *refused)
 
 
-def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: str) -> None:
-    """Draw a box for one token, to choose or to type. It shows the choice; the Param holds it."""
+def token_box(
+    scene: Scene,
+    param: Param[int | None],
+    label: str,
+    empty: str,
+    also: tuple[int, ...],
+    **how: Any,
+) -> None:
+    """Draw a box for one token, to choose or to type. It shows the choice; the Param holds it.
+
+    `empty` says what an empty box means. It offers the model's first choices, and those `also`; that of
+    `AGAINST` the mean as well.
+    """
     key = f"{param.name}_box"
-    also = () if param.value is None else (param.value,)
+    also = tuple(token for token in (*also, param.value) if token is not None and token != MEAN)
     offered = top(scene.run, scene.position, CANDIDATES, also)
     labels = {
         candidate.id: f"{candidate.shown}   {significant(100 * candidate.probability, 2)} %"
@@ -174,6 +162,8 @@ def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: s
     }
     if len(set(labels.values())) < len(labels):
         labels = {i: f"{label} (id {i})" for i, label in labels.items()}
+    if param is AGAINST:
+        labels[MEAN] = OF_ALL
     st.session_state[key] = param.value
     st.selectbox(
         label,
@@ -183,10 +173,9 @@ def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: s
         placeholder=empty,
         accept_new_options=True,
         key=key,
-        help=help,
-        width=300,
         on_change=_chosen,
         args=(scene, param),
+        **how,
     )
 
 
@@ -262,7 +251,7 @@ def _follow_model(scene: Scene) -> None:
                 missing.append(raw)
     if missing:
         st.warning(not_in_vocabulary(missing, lm.name))
-    chosen = [(param.name, param.value) for param in PARAMS if param.value is not None]
+    chosen = [(param.name, param.value) for param in PARAMS if param.value not in (None, MEAN)]
     st.session_state[_READ] = (
         scene.key,
         {choice: named_bytes(lm.tokenizer, choice[1]) for choice in chosen},

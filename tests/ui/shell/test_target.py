@@ -1,4 +1,4 @@
-"""The choice of a token to explain: by id in the address, from the candidates, or typed."""
+"""The choice of the two tokens of a question: by id in the address, from the candidates, or typed."""
 
 import json
 
@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from gptviz.tokenizer import get_encoding
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.ui.shell.target import find_token
+from gptviz.ui.shell.target import MEAN, find_token
 from gptviz.ui.words import no_single_token, show_id
 from tests.conftest import random_lm
 
@@ -15,11 +15,11 @@ from tests.conftest import random_lm
 def app():
     import streamlit as st
 
+    from gptviz.ui.shell.bench import PARAMS, bar
     from gptviz.ui.shell.page import read_text, start_page, trace
-    from gptviz.ui.shell.target import PARAMS, target_input
 
     frame = start_page("Overview", choices=PARAMS)
-    found = target_input(trace(read_text(frame)))
+    found = bar(trace(read_text(frame)))
     st.json({"token": found.token, "against": found.against})
 
 
@@ -44,37 +44,40 @@ def chosen(at):
     return json.loads(at.json[0].value)
 
 
-def offered(at):
-    """The button that compares with the most probable of all other tokens."""
-    return [button.label for button in at.button if button.key == "target_runner_up"]
-
-
 @pytest.fixture(scope="module")
 def first(mini):
     """The model's five first choices after the example."""
     return mini.trace(DEFAULT_TEXT, keep=[]).next_tokens(5)["id"].tolist()
 
 
-def test_without_a_choice_it_is_the_models_first_against_nothing(first, mini):
+def test_without_a_choice_it_is_what_the_text_asks(first):
     at = run()
-    against = [f"against `{show_id(mini, token)}`" for token in first]
-    assert chosen(at) == {"token": first[0], "against": None} and offered(at) == [against[1]]
-    at.button(key="target_runner_up").click().run()
-    assert chosen(at) == {"token": first[0], "against": first[1]} and offered(at) == []
-    assert at.query_params["against"] == str(first[1])
-    # now both are the same: against nothing
-    at.selectbox(key="target_box").set_value(first[1]).run()
-    assert chosen(at) == {"token": first[1], "against": None} and offered(at) == [against[0]]
+    assert chosen(at) == {"token": first[0], "against": first[1]}
+    assert [at.selectbox(key=key).value for key in ("target_box", "against_box")] == [None, None]
+    at.selectbox(key="against_box").set_value(first[2]).run()
+    assert chosen(at) == {"token": first[0], "against": first[2]}
+    assert at.query_params["against"] == str(first[2])
+    # now both are the same, and another word is asked for: what the text asks
+    at.selectbox(key="target_box").set_value(first[2]).run()
+    assert chosen(at) == {"token": first[2], "against": first[1]}
+    assert any("Both words are" in caption.value for caption in at.caption)
+    at.selectbox(key="against_box").set_value(MEAN).run()
+    assert chosen(at) == {"token": first[2], "against": None}
+    assert at.query_params["against"] == "mean"
+
+
+def test_the_second_word_of_the_text_stands_against_the_first(first):
+    assert chosen(run(target=first[1])) == {"token": first[1], "against": first[0]}
 
 
 def test_the_address_says_any_two_tokens(first, mini):
     dog = mini.tokenizer.encode_single_token(b" dog")
     at = run(target=dog, against=3)
     assert chosen(at) == {"token": dog, "against": 3}
-    assert offered(at) == [f"against `{show_id(mini, first[0])}`"]
     assert at.selectbox(key="target_box").value == dog
+    assert chosen(run(target=dog, against="mean")) == {"token": dog, "against": None}
     # no such token: as if not there
-    assert chosen(run(target=10**5, against="x"))["token"] == first[0]
+    assert chosen(run(target=10**5, against="x")) == {"token": first[0], "against": first[1]}
 
 
 def test_a_typed_token_is_chosen(mini):
