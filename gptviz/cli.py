@@ -203,7 +203,9 @@ def parser() -> argparse.ArgumentParser:
 
     fitting = command("lens", run_lens, "Fit the Jacobian lens of a model's weights.")
     fitting.add_argument(
-        "model", metavar="MODEL", help="a name, a repository, a folder or a file; mini's is made anew"
+        "model",
+        metavar="MODEL",
+        help="a name, a repository, a folder or a file; mini's is made anew",
     )
     fitting.add_argument(
         "--texts",

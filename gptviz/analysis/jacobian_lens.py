@@ -193,9 +193,7 @@ def pieces(lm: LanguageModel, of: Sequence[Passage], most: int) -> list[tuple[in
     return readable[:most]
 
 
-def _of_text(
-    lm: LanguageModel, ids: Sequence[int], skip: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _of_text(lm: LanguageModel, ids: Sequence[int], skip: int) -> tuple[torch.Tensor, torch.Tensor]:
     """J of one text for every row but the last, (R - 1, D, D), and the mean stream of all rows, (R, D).
 
     Every output of the last block has a row of the batch: a cotangent of 1 for it at all positions that
