@@ -7,6 +7,7 @@ commands:
   trace TEXT           run a text through a model: tokens, next tokens, LayerNorm statistics
   info PATH            say what a checkpoint is, and whether it loads
   verify LINK          compute again what a link claims; a file with the link in it will do
+  lens MODEL           fit the Jacobian lens of a model's weights, which the page Logit lens then offers
   export FILE          one HTML file that runs a model in the browser, offline, on a phone too: a hand-out
   doctor               what this machine can serve, and what is wrong with its settings
   guide check GUIDE    say what is wrong with a guide, and what a model answers to its questions
@@ -49,8 +50,10 @@ from pathlib import Path
 from typing import Any
 
 from gptviz import __version__
+from gptviz.analysis import jacobian_lens
 from gptviz.digits import gigabytes
 from gptviz.engine.config import ACTIVATIONS
+from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.extras import needs_app
 from gptviz.files.app_folder import APP_FOLDER
@@ -197,6 +200,24 @@ def parser() -> argparse.ArgumentParser:
         "--guide", metavar="G", help="a guide that leads through it: tour, lesson1, ... or a file"
     )
     _add_model(export, "mini", "a name, a repository, a folder or a file (mini)")
+
+    fitting = command("lens", run_lens, "Fit the Jacobian lens of a model's weights.")
+    fitting.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a name, a repository, a folder or a file; mini's is made anew",
+    )
+    fitting.add_argument(
+        "--texts",
+        type=int,
+        default=jacobian_lens.TEXTS,
+        metavar="N",
+        help="of 128 tokens each; the time grows with them (%(default)s)",
+    )
+    fitting.add_argument(
+        "--out", type=Path, metavar="FILE", help="if not given, where the app finds it"
+    )
+    _add_hints(fitting)
 
     info = command("info", run_info, "Say what a checkpoint is, and whether it loads.")
     info.add_argument("path", metavar="PATH", type=Path, help="a folder or a file")
@@ -349,6 +370,23 @@ def run_guide(args: argparse.Namespace) -> int:
         filled = replace(guide, steps=tuple(step for step, _ in checked_steps))
         print(printed(filled, notes=args.what == "notes"), end="")
     return 0
+
+
+def run_lens(args: argparse.Namespace) -> int:
+    lm = _load(args)
+    texts = jacobian_lens.texts_of(lm, whole("texts", args.texts, 1))
+    fitted = jacobian_lens.fit(lm, texts, progress=_show_texts)
+    path = args.out
+    if path is None and args.model == "mini":
+        path = jacobian_lens.SHIPPED
+    path = jacobian_lens.keep(fitted, path)
+    print(f"{path}: {path.stat().st_size:,} bytes; fitted to {fitted.texts} texts")
+    return 0
+
+
+def _show_texts(done: int, of: int) -> None:
+    """Print how many texts have been read, a line each: one may take minutes."""
+    print(f"{done} of {of} texts", file=sys.stderr, flush=True)
 
 
 def run_export(args: argparse.Namespace) -> int:

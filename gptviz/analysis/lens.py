@@ -20,7 +20,7 @@ Sources, and what follows them here:
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,14 @@ AT_ONCE = 2**19
 # k-th largest of all logits, so only logits that are no smaller need to be sorted.
 GROUP = 64
 KEEP = ("embed", "resid_mid", "resid_post", "final")  # the sites that the lens reads
+
+# what a lens makes of the residual stream at a row before the final LayerNorm reads it: (n, D) -> (n, D)
+Carry = Callable[[Key, torch.Tensor], torch.Tensor]
+
+
+def as_it_is(row: Key, stream: torch.Tensor) -> torch.Tensor:
+    """The stream unchanged: the logit lens."""
+    return stream
 
 
 @dataclass(frozen=True)
@@ -91,9 +99,15 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
     The last row is exactly `trace.logits(position)`, edits included. Raises ValueError for a position that
     does not exist, a trace without the sites embed, resid_mid and resid_post, and another model's trace.
     """
+    return logits_by(as_it_is, trace, model, position)
+
+
+def logits_by(carry: Carry, trace: Trace, model: GPTModel, position: int) -> torch.Tensor:
+    """What `logit_lens` gives, (R, V), with each row but the last carried before it is read."""
     last = trace.logits(position)
     index = trace.place_of(position)
-    stream = torch.stack([trace[key][index] for key in row_keys(trace.config)[:-1]])  # (R - 1, D)
+    keys = row_keys(trace.config)[:-1]
+    stream = torch.cat([carry(key, trace[key][index][None]) for key in keys])  # (R - 1, D)
     return torch.cat([_read(stream, model), last[None]])  # (R - 1, V) and (1, V) -> (R, V)
 
 
@@ -103,8 +117,15 @@ def cells(lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP) -> C
 
     Of all logits, only some rows (`AT_ONCE` logits, or one row) and the last row are in memory at a time.
     """
+    return cells_by(as_it_is, lm, t, start, stop, k)
+
+
+def cells_by(
+    carry: Carry, lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP
+) -> Cells:
+    """What `cells` gives, with each row but the last carried before it is read."""
     final = torch.log_softmax(logits_of(lm.model, t["final"][start:stop]), dim=-1)  # (P, V)
-    rows = _rows(t, lm.model, start, stop)
+    rows = _rows(carry, t, lm.model, start, stop)
     return Cells(*_by_row([reading_of(logits, final, k) for logits in rows], stop - start))
 
 
@@ -113,7 +134,14 @@ def followed_cells(
     lm: LanguageModel, t: Trace, start: int, stop: int, ids: Sequence[int]
 ) -> Followed:
     """The n tokens `ids` in every row, at the positions from `start` to before `stop`: (R, P, n)."""
-    rows = [followed(logits, ids) for logits in _rows(t, lm.model, start, stop)]
+    return followed_by(as_it_is, lm, t, start, stop, ids)
+
+
+def followed_by(
+    carry: Carry, lm: LanguageModel, t: Trace, start: int, stop: int, ids: Sequence[int]
+) -> Followed:
+    """What `followed_cells` gives, with each row but the last carried before it is read."""
+    rows = [followed(logits, ids) for logits in _rows(carry, t, lm.model, start, stop)]
     return Followed(*_by_row(rows, stop - start))
 
 
@@ -140,7 +168,11 @@ class Depths:
 @reads(*KEEP)
 def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
     """The predictions of the next token after `position` at each depth of the model."""
-    logits = logit_lens(t, lm.model, position)
+    return depths_of(logit_lens(t, lm.model, position))
+
+
+def depths_of(logits: torch.Tensor) -> Depths:
+    """The predictions of a lens by its logits after one position, (R, V)."""
     return Depths(logits, reading(logits), contenders(logits))
 
 
@@ -239,7 +271,9 @@ def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
         return logits_of(model, norm(stream.to(norm.scale)))
 
 
-def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torch.Tensor]:
+def _rows(
+    carry: Carry, trace: Trace, model: GPTModel, start: int, stop: int
+) -> Iterator[torch.Tensor]:
     """Yield the logits of n rows at a time, (n * P, V), and in the end the model's own output, (P, V)."""
     if not 0 <= start < stop <= len(trace):
         raise ValueError(
@@ -249,9 +283,10 @@ def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torc
     rows_at_once = max(1, AT_ONCE // ((stop - start) * trace.config.vocab_size))
     for i in range(0, len(keys), rows_at_once):
         # n of (P, D) -> (n * P, D)
-        yield _read(
-            torch.cat([trace[key][start:stop] for key in keys[i : i + rows_at_once]]), model
+        stream = torch.cat(
+            [carry(key, trace[key][start:stop]) for key in keys[i : i + rows_at_once]]
         )
+        yield _read(stream, model)
     # from the pass itself, so with edits of `final`
     yield logits_of(model, trace["final"][start:stop])
 

@@ -44,7 +44,7 @@ class Window:
 @cache
 def passages() -> tuple[Passage, ...]:
     """The beginnings of the five books."""
-    return _read(FILE)
+    return passages_in(FILE)
 
 
 @cache
@@ -52,12 +52,12 @@ def long_passages() -> tuple[Passage, ...]:
     """The five passages, each with the pages after it."""
     return tuple(
         replace(passage, text=f"{passage.text}\n\n{following.text}")
-        for passage, following in zip(passages(), _read(MORE), strict=True)
+        for passage, following in zip(passages(), passages_in(MORE), strict=True)
     )
 
 
-def _read(file: Path) -> tuple[Passage, ...]:
-    """The passages in a file, in which each begins with a line "== title (author, year)"."""
+def passages_in(file: Path) -> tuple[Passage, ...]:
+    """The passages in a file, `FILE` or `MORE`, in which each begins with a line "== title (author, year)"."""
     parts = re.split(
         r"^== (.*) \((.*), (\d{4})\)\n\n", file.read_text("utf-8"), flags=re.MULTILINE
     )[1:]
