@@ -1,6 +1,8 @@
 """Names of persons in a text, and whether a model knows which of two of them is meant."""
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from gptviz.analysis.prompts import indirect_objects
@@ -52,6 +54,39 @@ def mentions(text: str) -> list[str]:
 def persons(text: str) -> list[str]:
     """The persons that a text names, each once and in order: see `mentions`."""
     return list(dict.fromkeys(mentions(text)))
+
+
+@dataclass(frozen=True)
+class Mention:
+    """Where a text names a person: from character `start` to before `end`."""
+
+    name: str
+    start: int
+    end: int
+
+
+def whole_word(words: Iterable[str]) -> re.Pattern[str]:
+    """A pattern for any of these words where it is no part of a longer one: not "Tom" in "Tomato" or "Tom-cat"."""
+    longest_first = sorted(words, key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))})(?![\w-])")
+
+
+def mentions(text: str) -> list[Mention]:
+    """Every place where one of the `persons` of a text is named, in order: "Darcy" without a title, too."""
+    names = persons(text)
+    if not names:
+        return []
+    return [Mention(m[0], m.start(), m.end()) for m in whole_word(names).finditer(text)]
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The text with each of these names replaced by its own, everywhere and at once; parts of words stay.
+
+    Two names that become each other are exchanged: doing it twice gives the text again.
+    """
+    if not names:
+        return text
+    return whole_word(names).sub(lambda match: names[match[0]], text)
 
 
 _known: WeakKeyDictionary[GPTModel, tuple[int, int]] = WeakKeyDictionary()
