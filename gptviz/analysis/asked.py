@@ -168,7 +168,7 @@ class _Asks:
 
 def _names(asks: _Asks) -> _Pair | None:
     """The person who is named once, instead of the other one of two."""
-    counts = Counter(mentions(asks.text))
+    counts = Counter(mention.name for mention in mentions(asks.text))
     if len(counts) != 2:
         return None
     (often, times), (once, one) = counts.most_common()

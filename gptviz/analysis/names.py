@@ -43,17 +43,10 @@ _PERSON = re.compile(rf"(?<![\w-])(?:{_TITLED}|{_GIVEN})(?![a-zà-ÿ])(?:[ -][A-
 TESTED = 24  # sentences with two names
 
 
-def mentions(text: str) -> list[str]:
-    """The persons that a text names, in order and as often as it names them.
-
-    By given name, or by the name after a title.
-    """
-    return [match["titled"] or match["given"] for match in _PERSON.finditer(text)]
-
-
 def persons(text: str) -> list[str]:
-    """The persons that a text names, each once and in order: see `mentions`."""
-    return list(dict.fromkeys(mentions(text)))
+    """The persons that a text names, each once and in order: by given name, or by the name after a title."""
+    names = [match["titled"] or match["given"] for match in _PERSON.finditer(text)]
+    return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,9 @@ def path_patching(
     in the patched pass), metric ((patched - corrupt) / (clean - corrupt)), effect (metric less that of the pass
     without a patch), and change (logit less that of the pass without a patch).
 
-    Two passes a sender, one for the logits, and all senders of a block in one batch. A model with edits of its own has them in every pass. Raises
-    ValueError as `patching` does, and for receivers that do not exist or that no head stands before.
+    Two passes a sender, one for the logits, and all senders of a block in one batch. A model with edits of its
+    own has them in every pass, one sender after the other. Raises ValueError as `patching` does, and for
+    receivers that do not exist or that no head stands before.
     """
     one_of("direction", direction, DIRECTIONS)
     read = receivers_of(lm.config, receivers)
@@ -174,6 +175,7 @@ def _senders(config: GPTConfig, read: tuple[Receiver, ...]) -> list[Head]:
 # senders, and (B, D) what the output head gets when the receivers alone read what they send
 Batch = tuple[list[Head], torch.Tensor]
 Outputs = dict[int, torch.Tensor]  # block -> (H, T, d)
+Places = dict[tuple[str, int], list[int]]  # a read and a block -> its heads
 
 
 def _batches(
@@ -207,13 +209,15 @@ def _batches(
 
 
 def _as_read(
-    lm: LanguageModel, seen: dict[Key, torch.Tensor], places: dict[Key, list[int]], number: int
+    lm: LanguageModel, seen: dict[Key, torch.Tensor], places: Places, number: int
 ) -> list[Edit]:
     """The edits of pass 3 for one sender: the receivers' reads as they stood in its row of pass 2."""
     edits = []
-    for (site, block), value in seen.items():
-        shown = SITES[site].present(value[number][None].float().cpu(), lm.config.n_heads)
-        edits.append(Edit(site, block, shown.contiguous(), places[site, block]))
+    for (site, block), heads in places.items():
+        if (site, block) in seen:
+            value = seen[site, block][number][None].float().cpu()  # (1, T, D)
+            shown = SITES[site].present(value, lm.config.n_heads)  # (H, T, d)
+            edits.append(Edit(site, block, shown.contiguous(), heads))
     return edits
 
 
@@ -250,9 +254,9 @@ def _frozen(own: Trace, sent: Outputs, sender: Head, n_layers: int) -> list[Edit
     return edits
 
 
-def _by_place(read: Iterable[Receiver]) -> dict[Key, list[int]]:
+def _by_place(read: Iterable[Receiver]) -> Places:
     """The heads of each read and block."""
-    places: dict[Key, list[int]] = {}
+    places: Places = {}
     for site, block, head in read:
         places.setdefault((site, block), []).append(head)
     return places
