@@ -26,6 +26,7 @@ import torch
 from gptviz.analysis import against
 from gptviz.analysis.activation_patching import (
     DIRECTIONS,
+    BothPasses,
     Ends,
     Target,
     averaged_patches,
@@ -47,6 +48,7 @@ from gptviz.engine.variants import variants
 
 LOGITS = "logits"
 READS = ("q", "k", "v")  # what of a head reads the stream
+KEPT = ("resid_pre", "final", "z", *READS)  # what is kept of both texts' passes
 
 Receiver = tuple[str, int, int]  # "q", "k" or "v"; block; head
 
@@ -130,8 +132,37 @@ def _of_pair(
     sent_at: int | None,
 ) -> tuple[pd.DataFrame, Ends]:
     """`path_patching` of one pair of texts, and the scale that it is measured by."""
-    keep = ["resid_pre", "final", "z", *READS]
-    passes = passes_of(lm, clean_and_corrupt, target, position, direction, keep)
+    passes = passes_of(lm, clean_and_corrupt, target, position, direction, KEPT)
+    return with_effects(_logits(lm, passes, read, sent_at, progress), passes), passes.ends
+
+
+@undisturbed
+def changes(
+    lm: LanguageModel,
+    text: Text,
+    other: Text,
+    target: Target,
+    receivers: str | Sequence[Receiver] = LOGITS,
+    sent_at: int | None = None,
+) -> pd.DataFrame:
+    """The columns block, head and change of `path_patching` with `direction="noising"`.
+
+    Without a scale to measure them by: the two texts may have the same difference.
+    """
+    read = receivers_of(lm.config, receivers)
+    passes = passes_of(lm, (text, other), target, -1, "noising", KEPT, scale=False)
+    table = _logits(lm, passes, read, sent_at, ignore_progress)
+    return table[["block", "head"]].assign(change=table["logit"] - passes.before)
+
+
+def _logits(
+    lm: LanguageModel,
+    passes: BothPasses,
+    read: tuple[Receiver, ...],
+    sent_at: int | None,
+    progress: Progress,
+) -> pd.DataFrame:
+    """A row a sender: block, head, and logit, the difference in the pass with its path patched."""
     base = passes.base
     ends = passes.ends
     towards = against.direction(lm.model, ends.token, ends.against)  # (D,)
@@ -160,10 +191,9 @@ def _of_pair(
         progress(done, len(senders))
     if not moved:
         progress(len(senders), len(senders))
-    table = pd.DataFrame(senders, columns=["block", "head"]).assign(
+    return pd.DataFrame(senders, columns=["block", "head"]).assign(
         logit=[logits[sender] for sender in senders]
     )
-    return with_effects(table, passes), ends
 
 
 def _senders(config: GPTConfig, read: tuple[Receiver, ...]) -> list[Head]:

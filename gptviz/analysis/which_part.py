@@ -25,10 +25,11 @@ from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.against import difference
 from gptviz.analysis.asked import asked_of
 from gptviz.analysis.circuit_search import Circuit, Ranking, circuit, ranking
+from gptviz.analysis.circuit_story import Story, story
 from gptviz.analysis.logit_attribution import attributions, source_tokens
 from gptviz.analysis.other_texts import SAME_ANSWER, other_texts
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
-from gptviz.analysis.prompts import is_many
+from gptviz.analysis.prompts import Prompt, is_many
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
@@ -105,6 +106,19 @@ class WhichPart:
     def circuit(self, **options: Any) -> Circuit:
         """Few heads that keep what is measured in the one text: see `circuit`."""
         return circuit(self.lm, *self._kept("circuit"), self.baseline, **options)
+
+    def story(self, **options: Any) -> Story:
+        """The roles of the heads, each shown or not shown: see `gptviz.analysis.circuit_story`.
+
+        Of several texts, of these; of one text, of two dozen ready-made sentences with two names.
+        """
+        if len(self.texts) == 1:
+            return story(self.lm, None, self.baseline, **options)
+        prompts = [
+            Prompt(text, *question)
+            for text, question in zip(self.texts, self.questions, strict=True)
+        ]
+        return story(self.lm, prompts, self.baseline, **options)
 
     def _asked(self) -> tuple[Any, Any]:
         """The text and its question, or the lists of both."""
