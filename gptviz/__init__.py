@@ -55,6 +55,7 @@ _ANSWERED_BY = {
     "lm.knock_out": "gptviz.analysis:knock_out",
     "lm.patching": "gptviz.analysis:patching",
     "lm.path_patching": "gptviz.analysis:path_patching",
+    "lm.which_part": "gptviz.analysis.which_part:which_part",
     "trace.attribution": "gptviz.analysis:attribution",
     "trace.logit_lens": "gptviz.analysis:logit_lens",
     "trace.show": "gptviz.ui.notebook:show",

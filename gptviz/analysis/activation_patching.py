@@ -337,10 +337,11 @@ def passes_of(
     position: int,
     direction: str,
     keep: Sequence[str],
+    scale: bool = True,
 ) -> BothPasses:
     """Run both texts, up to the position, with these sites kept.
 
-    Raises ValueError if the two texts do not differ by enough to measure patches by.
+    Raises ValueError if the two texts do not differ by enough to measure patches by, unless `scale` is False.
     """
     texts = [ids_of(lm, text) for text in clean_and_corrupt]
     index = place_of_both(lm, texts[0], texts[1], position)
@@ -348,7 +349,7 @@ def passes_of(
         texts = [ids[: index + 1] for ids in texts]
     clean, corrupt = (lm.trace(ids, keep=keep) for ids in texts)
     ends = ends_of(lm, clean.logits(index), corrupt.logits(index), target)
-    if not ends.is_scale:
+    if scale and not ends.is_scale:
         raise ValueError(
             f"both texts give {_shown(lm, ends.token)} less {_shown(lm, ends.against)} the same difference "
             f"({ends.clean:.4f} and {ends.corrupt:.4f}): there is nothing that a patch could bring back"

@@ -9,13 +9,15 @@ passes answer that for each *sender*, as Wang et al. do it:
    Feed-forward layers and LayerNorms are worked out anew: what they pass on belongs to the path;
 3. the own text, with the receivers' queries, keys or values as pass 2 has them. All else is worked out anew.
 
-Where the receiver is the logits, pass 2 is already the answer.
+Where the receiver is the logits, pass 2 is already the answer. The senders of a block go through passes 2 and
+3 together, as batches (`gptviz.engine.variants`).
 
 Wang et al., Interpretability in the Wild: a Circuit for Indirect Object Identification in GPT-2 small, 2022,
 section 3.1; Goldowsky-Dill et al., Localizing Model Behavior with Path Patching, 2023.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -24,24 +26,29 @@ import torch
 from gptviz.analysis import against
 from gptviz.analysis.activation_patching import (
     DIRECTIONS,
+    BothPasses,
     Ends,
     Target,
     averaged_patches,
     passes_of,
     with_effects,
 )
+from gptviz.analysis.circuit_passes import Head
 from gptviz.analysis.prompts import Texts, is_many, of_one_text, over
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
 from gptviz.engine.given import Text
-from gptviz.engine.index import check_below, one_of
+from gptviz.engine.index import check_below, index_of, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
+from gptviz.engine.sites import SITES, Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
+from gptviz.engine.variants import variants
 
 LOGITS = "logits"
 READS = ("q", "k", "v")  # what of a head reads the stream
+KEPT = ("resid_pre", "final", "z", *READS)  # what is kept of both texts' passes
 
 Receiver = tuple[str, int, int]  # "q", "k" or "v"; block; head
 
@@ -56,6 +63,7 @@ def path_patching(
     direction: str = "denoising",
     position: int = -1,
     progress: Progress = ignore_progress,
+    sent_at: int | None = None,
 ) -> pd.DataFrame:
     """Patch the path from every head to the receivers in turn, and measure the difference of two logits.
 
@@ -67,12 +75,14 @@ def path_patching(
     in the patched pass), metric ((patched - corrupt) / (clean - corrupt)), effect (metric less that of the pass
     without a patch), and change (logit less that of the pass without a patch).
 
-    Two passes a sender, one for the logits. A model with edits of its own has them in every pass. Raises
-    ValueError as `patching` does, and for receivers that do not exist or that no head stands before.
+    Two passes a sender, one for the logits, and all senders of a block in one batch. A model with edits of its
+    own has them in every pass, one sender after the other. Raises ValueError as `patching` does, and for
+    receivers that do not exist or that no head stands before.
     """
     one_of("direction", direction, DIRECTIONS)
     read = receivers_of(lm.config, receivers)
     options: dict[str, Any] = {"read": read, "direction": direction, "position": position}
+    options["sent_at"] = sent_at
     if is_many(clean):
         if not is_many(corrupt) or len(clean) != len(corrupt):
             raise ValueError(
@@ -119,74 +129,164 @@ def _of_pair(
     read: tuple[Receiver, ...],
     direction: str,
     position: int,
+    sent_at: int | None,
 ) -> tuple[pd.DataFrame, Ends]:
     """`path_patching` of one pair of texts, and the scale that it is measured by."""
-    keep = ["final", "z", *READS]
-    passes = passes_of(lm, clean_and_corrupt, target, position, direction, keep)
+    passes = passes_of(lm, clean_and_corrupt, target, position, direction, KEPT)
+    return with_effects(_logits(lm, passes, read, sent_at, progress), passes), passes.ends
+
+
+@undisturbed
+def changes(
+    lm: LanguageModel,
+    text: Text,
+    other: Text,
+    target: Target,
+    receivers: str | Sequence[Receiver] = LOGITS,
+    sent_at: int | None = None,
+) -> pd.DataFrame:
+    """The columns block, head and change of `path_patching` with `direction="noising"`.
+
+    Without a scale to measure them by: the two texts may have the same difference.
+    """
+    read = receivers_of(lm.config, receivers)
+    passes = passes_of(lm, (text, other), target, -1, "noising", KEPT, scale=False)
+    table = _logits(lm, passes, read, sent_at, ignore_progress)
+    return table[["block", "head"]].assign(change=table["logit"] - passes.before)
+
+
+def _logits(
+    lm: LanguageModel,
+    passes: BothPasses,
+    read: tuple[Receiver, ...],
+    sent_at: int | None,
+    progress: Progress,
+) -> pd.DataFrame:
+    """A row a sender: block, head, and logit, the difference in the pass with its path patched."""
+    base = passes.base
     ends = passes.ends
     towards = against.direction(lm.model, ends.token, ends.against)  # (D,)
     senders = _senders(lm.config, read)
-    logits = []
-    for number, sender in enumerate(senders):
-        final = _final(
-            lm, passes.base, passes.source, sender, read
-        )  # (T, D), or None where nothing changes
-        if final is None:
-            logits.append(passes.before)
-        else:
-            logits.append(float(final[passes.index].double().cpu() @ towards))
-        progress(number + 1, len(senders))
-    table = pd.DataFrame(senders, columns=["block", "head"]).assign(logit=logits)
-    return with_effects(table, passes), ends
+    if sent_at is None:
+        places = slice(None)
+    else:
+        place = index_of("sent_at", sent_at, len(base))
+        places = slice(place, place + 1)
+    sent = {}
+    for block in range(lm.config.n_layers):
+        outputs = base["z", block].clone()  # (H, T, d)
+        outputs[:, places] = passes.source["z", block][:, places]
+        sent[block] = outputs
+    moved = [(b, h) for b, h in senders if not torch.equal(sent[b][h], base["z", b][h])]
+    if lm.edits:
+        finals = _one_by_one(lm, base, sent, moved, read, passes.index)
+    else:
+        finals = _batches(lm, base, sent, moved, read, passes.index)
+    logits = dict.fromkeys(senders, passes.before)
+    done = len(senders) - len(moved)
+    for some, rows in finals:
+        differences = rows.double().cpu() @ towards  # (B, D) x (D,)
+        logits |= zip(some, differences.tolist(), strict=True)
+        done += len(some)
+        progress(done, len(senders))
+    if not moved:
+        progress(len(senders), len(senders))
+    return pd.DataFrame(senders, columns=["block", "head"]).assign(
+        logit=[logits[sender] for sender in senders]
+    )
 
 
-def _senders(config: GPTConfig, read: tuple[Receiver, ...]) -> list[tuple[int, int]]:
+def _senders(config: GPTConfig, read: tuple[Receiver, ...]) -> list[Head]:
     """(block, head) of every head before the last receiver; before the logits that are all."""
     last = max((block for _, block, _ in read), default=config.n_layers)
     return [(block, head) for block in range(last) for head in range(config.n_heads)]
 
 
-def _final(
+# senders, and (B, D) what the output head gets when the receivers alone read what they send
+Batch = tuple[list[Head], torch.Tensor]
+Outputs = dict[int, torch.Tensor]  # block -> (H, T, d)
+Places = dict[tuple[str, int], list[int]]  # a read and a block -> its heads
+
+
+def _batches(
     lm: LanguageModel,
     own: Trace,
-    source: Trace,
-    sender: tuple[int, int],
+    sent: Outputs,
+    senders: Iterable[Head],
     read: tuple[Receiver, ...],
-) -> torch.Tensor | None:
-    """What the output head gets when the receivers alone read the sender's other output: (T, D)."""
-    block, head = sender
-    if torch.equal(own["z", block][head], source["z", block][head]):
-        return None
+    at: int,
+) -> Iterator[Batch]:
+    """The senders of a block together, as many as fit into a batch."""
+    places = _by_place(read)
+    first = min((block for _, block in places), default=0)
+    for block, group in groupby(senders, key=lambda sender: sender[0]):
+        of_block = list(group)
+        frozen = [_frozen(own, sent, sender, lm.config.n_layers) for sender in of_block]
+        seen: dict[Key, torch.Tensor] = {
+            place: torch.zeros(0) for place in places if place[1] > block
+        }
+        row = None if read else at
+        done = 0
+        for finals in variants(lm, own["resid_pre", block], block, frozen, row, seen=seen):
+            some = of_block[done : done + len(finals)]
+            done += len(some)
+            if not read:
+                yield some, finals
+                continue
+            edits = [_as_read(lm, seen, places, number) for number in range(len(some))]
+            rows = variants(lm, own["resid_pre", first], first, edits, at, most=len(some))
+            yield some, torch.cat(list(rows))
+
+
+def _as_read(
+    lm: LanguageModel, seen: dict[Key, torch.Tensor], places: Places, number: int
+) -> list[Edit]:
+    """The edits of pass 3 for one sender: the receivers' reads as they stood in its row of pass 2."""
+    edits = []
+    for (site, block), heads in places.items():
+        if (site, block) in seen:
+            value = seen[site, block][number][None].float().cpu()  # (1, T, D)
+            shown = SITES[site].present(value, lm.config.n_heads)  # (H, T, d)
+            edits.append(Edit(site, block, shown.contiguous(), heads))
+    return edits
+
+
+def _one_by_one(
+    lm: LanguageModel,
+    own: Trace,
+    sent: Outputs,
+    senders: Iterable[Head],
+    read: tuple[Receiver, ...],
+    at: int,
+) -> Iterator[Batch]:
+    """Each sender by itself, as edits on top of the model's own, which may look at the whole text."""
     ids = [token.id for token in own.tokens]
-    frozen = _frozen(own, source, sender, lm.config.n_layers)
-    if not read:
-        return lm.trace(ids, keep=["final"], edits=frozen)["final"]
-    path = lm.trace(ids, keep=READS, edits=frozen)
-    edits = [
-        Edit(site, at, path[site, at], heads)
-        for (site, at), heads in _by_place(read).items()
-        if not torch.equal(path[site, at][heads], own[site, at][heads])
-    ]
-    if not edits:
-        return None
-    return lm.trace(ids, keep=["final"], edits=edits)["final"]
+    for sender in senders:
+        edits = _frozen(own, sent, sender, lm.config.n_layers)
+        if read:
+            path = lm.trace(ids, keep=READS, edits=edits)
+            edits = [
+                Edit(site, block, path[site, block], heads)
+                for (site, block), heads in _by_place(read).items()
+            ]
+        yield [sender], lm.trace(ids, keep=["final"], edits=edits)["final"][at][None]
 
 
-def _frozen(own: Trace, source: Trace, sender: tuple[int, int], n_layers: int) -> list[Edit]:
-    """The edits of pass 2: the sender's output from the other text, all other heads' from this one."""
+def _frozen(own: Trace, sent: Outputs, sender: Head, n_layers: int) -> list[Edit]:
+    """The edits of pass 2: the sender's output as it is sent, all other heads' from this text."""
     block, head = sender
     edits = []
     for b in range(block, n_layers):
         outputs = own["z", b].clone()  # (H, T, d)
         if b == block:
-            outputs[head] = source["z", b][head]
+            outputs[head] = sent[b][head]
         edits.append(Edit("z", b, outputs))
     return edits
 
 
-def _by_place(read: Iterable[Receiver]) -> dict[tuple[str, int], list[int]]:
+def _by_place(read: Iterable[Receiver]) -> Places:
     """The heads of each read and block."""
-    places: dict[tuple[str, int], list[int]] = {}
+    places: Places = {}
     for site, block, head in read:
         places.setdefault((site, block), []).append(head)
     return places

@@ -43,6 +43,10 @@ class LanguageModel(Reader):
         """Put each head's output into what some others read of it: see `gptviz.analysis.path_patching`."""
         return ask("lm.path_patching", self, clean, corrupt, target, **options)
 
+    def which_part(self, text: Any, answer: Any = None, instead: Any = None, **options: Any) -> Any:
+        """Ask which part makes the model say one word rather than another: see `gptviz.analysis.which_part`."""
+        return ask("lm.which_part", self, text, answer, instead, **options)
+
     def circuit(self, text: str | Sequence[int], target: Any, **options: Any) -> Any:
         """The few heads that keep a prediction: see `gptviz.analysis.circuit`."""
         return ask("lm.circuit", self, text, target, **options)

@@ -22,6 +22,8 @@ from gptviz.engine.sites import SITES, Key
 # The most numbers that the widest layer, the feed-forward's hidden one, may have in a batch: 64 MB.
 BATCH_NUMBERS = 2**24
 
+INSIDE = ("q", "k", "v", "attn")  # sites that are read together with others of their block
+
 
 def variants(
     lm: Reader,
@@ -31,16 +33,20 @@ def variants(
     row: int | None = None,
     past: Before | None = None,
     most: int = sys.maxsize,
+    seen: dict[Key, torch.Tensor] | None = None,
 ) -> Iterator[torch.Tensor]:
     """Yield the input of the output head with each list of edits: (B, T, D), or (B, D) for one `row`.
 
     Args:
         stream: the input of `block`, (T, D), with the model's own edits of earlier blocks made.
-        choices: the lists of edits. They must be of this block or later ones, and not of `q`, `k`, `v` or
-            `attn`: one text cannot become a batch between these. The model's own edits are made before them.
+        choices: the lists of edits. They must be of this block or later ones. The model's own edits are made
+            before them. Between queries and keys one text cannot become a batch: with an edit of `q`, `k`,
+            `v` or `attn` it is one from the beginning.
         row: the index of the only row that is needed; None for all.
         past: keys and values of tokens that stand before those of `stream`.
         most: the largest batch; it is smaller if `BATCH_NUMBERS` requires it.
+        seen: a dict whose keys are sites of queries, keys or values; each batch puts its own there, as the
+            model has them, (B, T, D).
 
     The numbers are those of `lm.trace(ids, edits=edits)`, within 1e-5 in float32.
     """
@@ -50,9 +56,11 @@ def variants(
     size = max(1, min(most, BATCH_NUMBERS // (4 * stream.numel())))
     for i in range(0, len(choices), size):
         batch = choices[i : i + size]
-        finals = hidden_from(
-            lm.model, block, start, [*own_hooks, *_hooks(lm, batch, first)], row, past
-        )
+        into = start
+        if any(edit.site in INSIDE for edits in batch for edit in edits):
+            into = start.repeat(len(batch), 1, 1)  # (1, T, D) -> (B, T, D)
+        hooks = [*own_hooks, *_hooks(lm, batch, first), *_watching(seen, len(batch))]
+        finals = hidden_from(lm.model, block, into, hooks, row, past)
         # still one text if no list of the batch has an edit
         yield finals.expand(len(batch), *finals.shape[1:])  # (B, T, D) or (B, D)
 
@@ -78,4 +86,19 @@ def _hooks(lm: Reader, choices: Sequence[Sequence[Edit]], first: int) -> list[Ho
     return [
         Hook(site.edited_module.format(b=key[1]), site.side, partial(visit, key))
         for key, site in sites
+    ]
+
+
+def _watching(seen: dict[Key, torch.Tensor] | None, count: int) -> list[Hook]:
+    """Hooks that put what stands at the keys of `seen` into it, a row per list of edits."""
+
+    def keep(key: Key, value: torch.Tensor) -> None:
+        seen_now[key] = value.expand(count, *value.shape[1:])  # (1 or B, T, D) -> (B, T, D)
+
+    seen_now = seen if seen is not None else {}
+    return [
+        Hook(
+            SITES[site].module.format(b=block), SITES[site].side, partial(keep, (site, block)), True
+        )
+        for site, block in seen_now
     ]

@@ -54,13 +54,13 @@ def hooked(model, ids, z=None, reads=None):
     return logits, seen
 
 
-def by_hooks(lm, own, source, sender, receivers, target, position):
+def by_hooks(lm, own, source, sender, receivers, target, position, sent_at=slice(None)):
     """The difference of logits with one path patched."""
     _, mine = hooked(lm.model, own)
     _, theirs = hooked(lm.model, source)
     block, head = sender
     z = {b: mine["z", b].clone() for b in range(block, lm.config.n_layers)}
-    z[block][head] = theirs["z", block][head]
+    z[block][head, sent_at] = theirs["z", block][head, sent_at]
     logits, path = hooked(lm.model, own, z)
     if receivers != "logits":
         reads = {(read, b, h): path[read, b][h] for read, b, h in receivers if b > block}
@@ -99,6 +99,23 @@ def test_a_path_is_three_passes_with_hooks(changes, direction, position):
             metric = (logit - corrupt) / (clean - corrupt)
             assert row.metric == pytest.approx(metric, abs=1e-4)
             assert row.effect == pytest.approx(metric - (direction == "noising"), abs=1e-4)
+
+
+def test_what_is_sent_at_one_position_is_three_passes_with_hooks():
+    lm = random_lm(6, n_layers=3)
+    target = target_of(lm, CLEAN, CORRUPT)
+    for receivers in ("logits", [("q", 1, 0), ("v", 2, 1), ("q", 2, 3)]):
+        table = path_patching(
+            lm, CLEAN, CORRUPT, target, receivers, direction="noising", sent_at=-2
+        )
+        for row in table.iloc[::2].itertuples():
+            sender = (row.block, row.head)
+            place = len(CLEAN) - 2
+            logit = by_hooks(
+                lm, CLEAN, CORRUPT, sender, receivers, target, -1, slice(place, place + 1)
+            )
+            assert row.logit == pytest.approx(logit, abs=1e-5, rel=1e-6)
+    assert (table["change"] != 0).any()
 
 
 def test_a_head_of_the_last_block_has_no_path_but_the_direct_one():

@@ -1,0 +1,237 @@
+"""Which part did it? One question about one text or many, and every number that answers it.
+
+The question is an answer instead of another word: " Anna" instead of " Tom". Each method is a thin call of the
+function that measures it, with the question, the other text and the baseline filled in:
+
+    votes          what each part writes for the answer and against the other word (`logit_attribution`)
+    knock_out      what the difference loses without each part (`ablation`)
+    patching       what each place carries of the difference between the two texts (`activation_patching`)
+    path_patching  what one head passes to another, or to the logits (`patched_paths`)
+    ranking        the heads in the order in which a circuit needs them (`circuit_search`)
+    circuit        few heads that keep the difference (`circuit_search`)
+    story          the roles of the field, each with its test (`circuit_story`)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from gptviz.analysis.ablation import BASELINES, check, knock_out
+from gptviz.analysis.activation_patching import patching
+from gptviz.analysis.against import difference
+from gptviz.analysis.asked import asked_of
+from gptviz.analysis.circuit_search import Circuit, Ranking, circuit, ranking
+from gptviz.analysis.circuit_story import Story, story
+from gptviz.analysis.logit_attribution import attributions, source_tokens
+from gptviz.analysis.other_texts import SAME_ANSWER, other_texts
+from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
+from gptviz.analysis.prompts import Prompt, is_many
+from gptviz.engine.index import one_of
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.undisturbed import undisturbed
+from gptviz.tokenizer.one import OneToken, one_token
+
+MEASURES = ("logit", "probability")  # what a circuit keeps
+
+Question = tuple[
+    int, int
+]  # the ids of the answer, and of the word instead of which it is asked for
+
+
+@dataclass(frozen=True)
+class WhichPart:
+    """A question about texts, with everything that is chosen once. `which_part` makes one.
+
+    `texts` and `questions` are of one length, and so are `others` where there are other texts. Every method
+    takes the further options of the function that it calls. Of a single text its table has that text's
+    numbers; of several their means, standard errors and number.
+    """
+
+    lm: LanguageModel
+    texts: tuple[str, ...]
+    questions: tuple[Question, ...]
+    others: tuple[str, ...]
+    measure: str = "logit"
+    baseline: str = "mean"
+
+    @property
+    @undisturbed
+    def differences(self) -> list[float]:
+        """The logit of the answer minus that of the other word, of each text."""
+        logits = [self.lm.trace(text, keep=()).logits(-1) for text in self.texts]
+        return [
+            float(difference(row, *question))
+            for row, question in zip(logits, self.questions, strict=True)
+        ]
+
+    @property
+    def logit_difference(self) -> float:
+        """The mean of `differences`."""
+        return float(np.mean(self.differences))
+
+    def votes(self, **options: Any) -> pd.DataFrame:
+        """What each part writes for the answer and against the other word: see `attributions`."""
+        return attributions(self.lm, *self._asked(), **options)
+
+    def votes_by_token(self) -> torch.Tensor:
+        """What each head takes from each token for the answer, (L, H, T) of the one text: see `source_tokens`."""
+        self._is_one("votes_by_token")
+        trace = self.lm.trace(self.texts[0])
+        return source_tokens(trace, self.lm, *self.questions[0])
+
+    def knock_out(self, **options: Any) -> pd.DataFrame:
+        """What the difference loses with each part muted in turn: see `knock_out`."""
+        return knock_out(self.lm, *self._asked(), **{"baseline": self.baseline} | options)
+
+    def patching(self, **options: Any) -> pd.DataFrame:
+        """What each place carries of the difference between the two texts: see `patching`."""
+        text, questions = self._asked()
+        return patching(self.lm, text, self._other(), questions, **options)
+
+    def path_patching(
+        self, receivers: str | Sequence[Receiver] = LOGITS, **options: Any
+    ) -> pd.DataFrame:
+        """What each head passes to the receivers and to nobody else: see `path_patching`."""
+        text, questions = self._asked()
+        return path_patching(self.lm, text, self._other(), questions, receivers, **options)
+
+    def ranking(self, **options: Any) -> Ranking:
+        """All heads of the one text, in the order in which a circuit needs them: see `ranking`."""
+        return ranking(self.lm, *self._kept("ranking"), self.baseline, **options)
+
+    def circuit(self, **options: Any) -> Circuit:
+        """Few heads that keep what is measured in the one text: see `circuit`."""
+        return circuit(self.lm, *self._kept("circuit"), self.baseline, **options)
+
+    def story(self, **options: Any) -> Story:
+        """The roles of the heads, each shown or not shown: see `gptviz.analysis.circuit_story`.
+
+        Of several texts, of these; of one text, of two dozen ready-made sentences with two names.
+        """
+        if len(self.texts) == 1:
+            return story(self.lm, None, self.baseline, **options)
+        prompts = [
+            Prompt(text, *question)
+            for text, question in zip(self.texts, self.questions, strict=True)
+        ]
+        return story(self.lm, prompts, self.baseline, **options)
+
+    def _asked(self) -> tuple[Any, Any]:
+        """The text and its question, or the lists of both."""
+        if len(self.texts) == 1:
+            return self.texts[0], self.questions[0]
+        return [*self.texts], [*self.questions]
+
+    def _other(self) -> Any:
+        """The other text, or the list of them. Raises ValueError without one."""
+        if not self.others:
+            raise ValueError(
+                "patching needs another text to take values from, and none of as many tokens could be made "
+                "of this one (two names swapped, another fact, another copied word): give other=..."
+            )
+        if len(self.others) == 1:
+            return self.others[0]
+        return [*self.others]
+
+    def _kept(self, name: str) -> tuple[str, Any]:
+        """The one text, and what a circuit keeps of it."""
+        self._is_one(name)
+        if self.measure == "probability":
+            return self.texts[0], self.questions[0][0]
+        return self.texts[0], self.questions[0]
+
+    def _is_one(self, name: str) -> None:
+        if len(self.texts) > 1:
+            raise ValueError(
+                f"{name} is of one text, and this question is asked of {len(self.texts)}: make one of each"
+            )
+
+
+@undisturbed
+def which_part(
+    lm: LanguageModel,
+    text: str | Sequence[str],
+    answer: OneToken | Sequence[OneToken] | None = None,
+    instead: OneToken | Sequence[OneToken] | None = None,
+    other: str | Sequence[str] | None = None,
+    measure: str = "logit",
+    baseline: str = "mean",
+) -> WhichPart:
+    """Ask a text, or each of a list of texts, which part of the model makes it say `answer` rather than `instead`.
+
+    Args:
+        text: a text, or a list of texts.
+        answer, instead: tokens, by id or text (" Anna", with its space), one for all texts or a list of one
+            for each. A word of several tokens is asked for by its first. Without them, the two words that the
+            text asks for (`gptviz.analysis.asked`).
+        other: the text, or texts, whose values are patched in. Without it, the best one of as many tokens
+            that `gptviz.analysis.other_texts` makes: with two names, the same text with its names swapped.
+        measure: what a circuit keeps: the "logit" difference, or the "probability" of the answer.
+        baseline: what a muted part gives: "zero", its "mean" over the text, or over a "sample".
+
+    Raises ValueError for unknown tokens, measures and baselines, for the same token twice, for one of the two
+    words without the other, and for lists of different lengths.
+    """
+    one_of("measure", measure, MEASURES)
+    one_of("baseline", baseline, BASELINES)
+    texts = _listed("text", text, 1)
+    count = len(texts)
+    if (answer is None) != (instead is None):
+        raise ValueError("give both answer and instead, or neither: then the text is asked")
+    if answer is None or instead is None:
+        asked = [asked_of(lm, one) for one in texts]
+        questions = [(one.answer, one.instead) for one in asked]
+    else:
+        pairs = zip(
+            _listed("answer", answer, count), _listed("instead", instead, count), strict=True
+        )
+        questions = [_question(lm, *pair) for pair in pairs]
+    if other is None:
+        others = [one for one in (_other_of(lm, text) for text in texts) if one is not None]
+        if len(others) < count:
+            others = []
+    else:
+        others = _listed("other", other, count)
+    return WhichPart(lm, tuple(texts), tuple(questions), tuple(others), measure, baseline)
+
+
+def _other_of(lm: LanguageModel, text: str) -> str | None:
+    """The best other text of as many tokens and with another answer; None where none is made."""
+    for other in other_texts(lm, text, last_resort=False):
+        if other.is_equal and other.kind not in SAME_ANSWER:
+            return other.text
+    return None
+
+
+def _question(lm: LanguageModel, answer: Any, instead: Any) -> Question:
+    """The ids of both words, which are not the same one."""
+    token, against = (
+        _first_token(lm, *word) for word in ((answer, "answer"), (instead, "instead"))
+    )
+    check(lm, (token, against), "zero")
+    return token, against
+
+
+def _first_token(lm: LanguageModel, word: Any, name: str) -> int:
+    """The id of a token, or of the first token of a word."""
+    if isinstance(word, str) and len(lm.encode(word)) > 1:
+        word = lm.encode(word)[0]
+    return one_token(lm.tokenizer, lm.config.vocab_size, word, name)
+
+
+def _listed(name: str, given: Any, count: int) -> list[Any]:
+    """What is given as a list of so many; one for all is repeated."""
+    if name in ("text", "other"):
+        many = is_many(given)
+    else:
+        many = isinstance(given, list | tuple)
+    if not many:
+        return [given] * count
+    values = [*given]
+    if name != "text" and len(values) != count:
+        raise ValueError(f"{count} texts and {len(values)} of {name}: give one of {name} for each")
+    return values

@@ -1,0 +1,88 @@
+"""The bench in Python: each of its numbers is that of the function which it calls, with the question filled in."""
+
+import pytest
+
+from gptviz.analysis.prompts import indirect_objects
+
+TEXT = "When Tom and Mary left the garden, Tom gave the flowers to"
+SWAPPED = "When Mary and Tom left the garden, Mary gave the flowers to"
+
+
+def same(one, other):
+    assert one.equals(other)
+
+
+def test_each_method_is_the_function_that_it_names(mini):
+    bench = mini.which_part(TEXT, " Mary", " Tom", baseline="zero")
+    pair = (" Mary", " Tom")
+    assert bench.others == (SWAPPED,)
+    logits = mini.trace(TEXT).logits(-1)
+    mary, tom = (mini.encode(name)[0] for name in pair)
+    assert bench.logit_difference == pytest.approx(float(logits[mary] - logits[tom]), abs=1e-5)
+    same(bench.votes(), mini.attribution(TEXT, pair))
+    assert bench.votes()["contribution"].sum() == pytest.approx(bench.logit_difference, abs=1e-4)
+    same(bench.knock_out(), mini.knock_out(TEXT, pair, baseline="zero"))
+    same(bench.patching(sites=["z"]), mini.patching(TEXT, SWAPPED, pair, sites=["z"]))
+    read = [("q", 5, 4)]
+    same(bench.path_patching(read), mini.path_patching(TEXT, SWAPPED, pair, receivers=read))
+    by_token = bench.votes_by_token()
+    heads = bench.votes().query("part == 'head'")["contribution"]
+    assert by_token.sum(dim=-1).flatten().tolist() == pytest.approx(heads.tolist(), abs=1e-5)
+    ranking = bench.ranking()
+    assert ranking.whole == pytest.approx(bench.logit_difference, abs=1e-5)
+
+
+def test_without_a_question_the_text_is_asked(mini):
+    bench = mini.which_part(TEXT)
+    assert bench.questions == mini.which_part(TEXT, " Mary", " Tom").questions
+
+
+def test_a_name_of_two_tokens_is_asked_for_by_its_first(mini):
+    bench = mini.which_part("When Tom and Anna left the garden, Tom spoke to", " Anna", " Tom")
+    assert len(mini.encode(" Anna")) == 2
+    assert bench.questions[0][0] == mini.encode(" Anna")[0]
+    # with the names swapped it has another number of tokens
+    assert bench.others == ("When Tom and Anna left the garden, John spoke to",)
+
+
+def test_the_probability_is_kept_where_it_is_measured(mini):
+    text = "The little birds sang beside the red mill. The little birds sang beside the red"
+    bench = mini.which_part(text, " mill", " house", measure="probability")
+    chance = mini.trace(text).next_tokens(k=1)["probability"].item()
+    assert bench.ranking().whole == pytest.approx(chance, abs=1e-5)
+
+
+def test_many_texts_have_means_and_no_circuit(mini):
+    prompts = indirect_objects(mini, 3)
+    texts = [prompt.text for prompt in prompts]
+    bench = mini.which_part(
+        texts, [prompt.token for prompt in prompts], [prompt.against for prompt in prompts]
+    )
+    assert bench.differences == pytest.approx(
+        [mini.which_part(p.text, p.token, p.against).logit_difference for p in prompts]
+    )
+    table = bench.votes()
+    assert (table["n"] == 3).all() and table["contribution_se"].notna().all()
+    with pytest.raises(ValueError, match="circuit is of one text, and this question is asked of 3"):
+        bench.circuit()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"answer": " Mary"}, "give both answer and instead, or neither"),
+        ({"answer": " Mary", "instead": " Mary"}, "target is twice"),
+        ({"answer": " Mary", "instead": [" Tom", " Tom"]}, "1 texts and 2 of instead"),
+        ({"measure": "loss"}, "must be one of logit, probability"),
+        ({"baseline": "noise"}, "must be one of zero, mean, sample"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_a_sentence(mini, options, why):
+    with pytest.raises(ValueError, match=why):
+        mini.which_part(TEXT, **options)
+
+
+def test_without_another_text_nothing_is_patched(mini):
+    bench = mini.which_part("Once upon a", " time", " day")
+    with pytest.raises(ValueError, match="give other="):
+        bench.patching()
