@@ -55,7 +55,7 @@ def test_a_class_answers_together(open_page):
     pupils = (by_link, by_code)
     for pupil in pupils:
         pupil.get_by_text("When your teacher starts").wait_for()
-    teacher.get_by_text("2 pupils have joined").wait_for()
+    teacher.get_by_text("2 students have joined").wait_for()
     teacher.get_by_role("button", name="Begin with step 1").click()
     for pupil, word in zip(pupils, ("rose", "umbrella"), strict=True):
         pupil.wait_for_url("**/next_token?**")
@@ -66,7 +66,7 @@ def test_a_class_answers_together(open_page):
         pupil.get_by_text(f"Sent: {word}").wait_for()
     assert by_link.evaluate("document.documentElement.scrollWidth") <= 390
 
-    teacher.get_by_text("Answered: 2 of 2 pupils").wait_for()
+    teacher.get_by_text("Answered: 2 of 2 students").wait_for()
     lines, asked, runs = overheard(by_link)
     by_link.reload()
     by_link.get_by_text("Sent: rose").wait_for()

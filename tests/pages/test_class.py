@@ -92,7 +92,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     teacher.run()
     assert all(
         name in everything(teacher) for name in names
-    ) and "**2 pupils** have joined" in prose(teacher)
+    ) and "**2 students** have joined" in prose(teacher)
     classroom.classes().steer(secret, step=0)
 
     pupil = page_of("next_token", otter)
@@ -113,7 +113,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     assert given(pupil, "candidates") is None
 
     wall = page_of("next_token", secret)
-    assert "Answered: **2** of 2 pupils." in prose(wall) and 'gv-wall"' not in everything(wall)
+    assert "Answered: **2** of 2 students." in prose(wall) and 'gv-wall"' not in everything(wall)
     acts(wall, "together", "shown")
     assert "&lt;b&gt;=cmd&lt;/b&gt;" in everything(wall) and "<b>" not in everything(wall)
     assert "✓ right" not in everything(wall)
