@@ -125,7 +125,7 @@ def nobody() -> None:
     """Two ways into a class."""
     with st.container(horizontal=True, gap="large"):
         with st.form("class_join", width=360):
-            st.subheader("Join", anchor=False)
+            st.subheader("I am a student", anchor=False)
             st.markdown(
                 "Enter the code from your teacher's screen. The app gives you a name; nobody asks for "
                 "yours."
@@ -134,9 +134,10 @@ def nobody() -> None:
             st.text_input("Code", key="class_code", max_chars=20, placeholder="for example KF7-M2Q")
             st.form_submit_button("Join", type="primary", on_click=join)
         with st.form("class_new", width=540):
-            st.subheader("Begin a class", anchor=False)
+            st.subheader("I teach", anchor=False)
             st.markdown(
-                "Work through a lesson together: everybody predicts, then you reveal the answer."
+                "Show the code on the projector. At each question everybody predicts alone; then you "
+                "reveal what the model does."
             )
             called = titles()
             if state.GUIDE.value in called:  # who comes from a lesson wants this one
