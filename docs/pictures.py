@@ -240,7 +240,7 @@ def with_pupils(studio: Studio, number: int) -> tuple[Any, list[Any]]:
         pupil.get_by_role("button", name="Join").click()
         pupil.get_by_text("When your teacher starts").wait_for()
         pupils.append(pupil)
-    teacher.get_by_text(f"{number} pupils have joined").wait_for()
+    teacher.get_by_text(f"{number} students have joined").wait_for()
     return teacher, pupils
 
 
@@ -258,13 +258,13 @@ def wall(studio: Studio, name: str) -> None:
     """A question that a class has answered, with the truth."""
     teacher, pupils = with_pupils(studio, 5)
     teacher.get_by_role("button", name="Begin with step 1").click()
-    for pupil, word in zip(pupils, ("mill", "mill", "house", "mill", "bird"), strict=True):
+    for pupil, word in zip(pupils, ("rose", "rose", "house", "rose", "bird"), strict=True):
         pupil.wait_for_url("**/next_token?**")
         settled(pupil)
         pupil.get_by_role("textbox", name="Which word").fill(word)
         pupil.get_by_role("button", name="That is my guess").click()
         pupil.get_by_text(f"Sent: {word}").wait_for()
-    teacher.get_by_text("Answered: 5 of 5 pupils").wait_for()
+    teacher.get_by_text("Answered: 5 of 5 students").wait_for()
     for switch in ("Show votes", "Reveal the answer"):
         settled(teacher)
         teacher.get_by_role("button", name=switch).click()

@@ -26,6 +26,9 @@ MEASURE: sheet.Param[str | None] = sheet.Param("base_measure", str, None, sheet.
 SHOWN = 30  # characters in the picture
 SAMPLE = 240  # characters that each writes
 MEASURED_EVERY = 50  # steps of the MLP
+SINGLE = "counted: characters"
+PAIRS = "counted: pairs (bigram)"
+TRIPLES = "counted: triples (trigram)"
 
 frame = sheet.start_page(
     "Baselines", choices=[STEP, CONTEXT, STEPS, MEASURE], reads_text=False, of_model=False
@@ -59,12 +62,7 @@ often = sorted(
 
 # ---- how far counting gets, and a GPT: bits per byte of the same unseen text ----
 
-words.prose(
-    "A GPT must beat counting: how few bits does each need for a byte of unseen books? Counting needs no "
-    "network at all, so it shows what a network is worth. We count in a chapter of *Alice* "
-    f"({len(text):,} characters): how often each character comes, which one follows which (bigram), and "
-    "which one follows which two (trigram)."
-)
+above = st.container()
 place = st.container()
 
 # ---- the two tables ----
@@ -141,14 +139,30 @@ with place:
             "on",
         )
 
+with above:
+    counted = min(bits.unigram, bits.bigram, bits.trigram)
+    said = "A GPT must beat counting: how few bits does each need for a byte of unseen books?"
+    if cost is not None:
+        beats = "no less than what counting needs"
+        if cost < counted:
+            beats = "less than what counting needs"
+        if cost < counted / 2:
+            beats = "less than half of what counting needs"
+        measured = words.fixed(cost, 2)
+        said = f"For a byte of unseen books, {name} needs **{measured} bits**: {beats}."
+    words.prose(
+        f"{said} We count in a chapter of *Alice* ({len(text):,} characters): how often each character "
+        "comes, which one follows which, and which one follows which two."
+    )
+
 
 def on_one_scale(more: dict[str, float]) -> dict[str, float]:
     """Draw the bars, shorter is better; `more` are those of models that have been trained by now."""
     scale = {
         f"blind guess among {bits.characters}": bits.blind,
-        "single characters": bits.unigram,
-        "bigram": bits.bigram,
-        "trigram": bits.trigram,
+        SINGLE: bits.unigram,
+        PAIRS: bits.bigram,
+        TRIPLES: bits.trigram,
     }
     scale |= more
     chosen = None

@@ -55,7 +55,7 @@ def begin() -> None:
         return
     if state.model().name.startswith(UPLOAD):
         classroom.say(
-            "Only you can use a model that you opened as a file. Choose one that your pupils have, too."
+            "Only you can use a model that you opened as a file. Choose one that your students have, too."
         )
         return
     model = sheet.in_link(state.MODEL)
@@ -125,7 +125,7 @@ def nobody() -> None:
     """Two ways into a class."""
     with st.container(horizontal=True, gap="large"):
         with st.form("class_join", width=360):
-            st.subheader("Join", anchor=False)
+            st.subheader("I am a student", anchor=False)
             st.markdown(
                 "Enter the code from your teacher's screen. The app gives you a name; nobody asks for "
                 "yours."
@@ -134,9 +134,10 @@ def nobody() -> None:
             st.text_input("Code", key="class_code", max_chars=20, placeholder="for example KF7-M2Q")
             st.form_submit_button("Join", type="primary", on_click=join)
         with st.form("class_new", width=540):
-            st.subheader("Begin a class", anchor=False)
+            st.subheader("I teach", anchor=False)
             st.markdown(
-                "Work through a lesson together: everybody predicts, then you reveal the answer."
+                "Show the code on the projector. At each question everybody predicts alone; then you "
+                "reveal what the model does."
             )
             called = titles()
             if state.GUIDE.value in called:  # who comes from a lesson wants this one
@@ -146,7 +147,7 @@ def nobody() -> None:
                 "Or a lesson of your own, as a file", type="md", key=FILE, max_upload_size=1
             )
             st.segmented_control(
-                "Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages"
+                "Students see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages"
             )
             st.caption(f"Model: {words.escaped(frame.lm.name)}. The class ends after a day.")
             st.form_submit_button("Begin a class", type="primary", on_click=begin)
@@ -211,14 +212,14 @@ def teacher(member: Member) -> None:
             if own.open:  # only then is it on the page at all
                 own.markdown("Whoever has this link steers the class. Keep it to yourself.")
                 own.code(f"{origin()}/class#teach={classroom.secret()}")
-        out = st.popover("Remove a pupil", key="class_out", on_change="rerun")
+        out = st.popover("Remove a student", key="class_out", on_change="rerun")
         if out.open:
             with out:
                 names = classroom.attempt(lambda: classroom.classes().names(room)) or []
                 st.selectbox(
-                    "Pupil", names, index=None, placeholder="choose a name", key="class_removed"
+                    "Student", names, index=None, placeholder="choose a name", key="class_removed"
                 )
-                st.markdown("This deletes all answers of this pupil.")
+                st.markdown("This deletes all answers of this student.")
                 st.button(
                     "Remove from the class", type="primary", key="class_remove", on_click=remove
                 )
@@ -241,7 +242,7 @@ def gathered(room: Room) -> None:
     classroom.say_wrong()
     if names is not None:
         have = "has" if len(names) == 1 else "have"
-        st.markdown(f"**{words.counted(len(names), 'pupil')}** {have} joined.")
+        st.markdown(f"**{words.counted(len(names), 'student')}** {have} joined.")
         st.html("".join(f'<span class="gv-pupil">{name}</span>' for name in names) or "&nbsp;")
 
 

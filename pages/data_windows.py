@@ -35,6 +35,7 @@ scene = sheet.trace(prompt)
 
 st.html(tables.STYLE)
 above = st.container()
+picture = st.container()  # with the window's slider; what cuts the text stands below it
 
 # ---- which text, and how it is cut ----
 
@@ -191,11 +192,6 @@ def chance_and_loss(of_targets: Both[pd.DataFrame], example: int) -> list[str]:
 def slide() -> None:
     """The window under the slider, its batch and its examples."""
     window = WINDOW.value
-    if count > 1:
-        with st.container(key="set_window"):
-            window = WINDOW.widget(
-                st.slider, "Slide the window", min_value=0, max_value=count - 1, step=1
-            )
     batch = window // batch_size
     members = windows.members(batch)
     starts = [(i, windows.dataset.starts[i]) for i in members]
@@ -203,9 +199,15 @@ def slide() -> None:
     first = starts[0][1]
     saved = scene.saved("data_windows", title, f"window{window}")
     drawn = labels(range(first, starts[-1][1] + length + 1))
-    draw_windows(
-        drawn, first, starts, length, window, WINDOW.set, dropped=windows.used, saved=saved
-    )
+    with picture:
+        draw_windows(
+            drawn, first, starts, length, window, WINDOW.set, dropped=windows.used, saved=saved
+        )
+        if count > 1:
+            with st.container(key="set_window"):
+                WINDOW.widget(
+                    st.slider, "Slide the window", min_value=0, max_value=count - 1, step=1
+                )
     words.prose(overlap())
 
     if len(members) > 1:
@@ -348,50 +350,41 @@ for context, target in examples(inputs, targets):
     return lines
 
 
-@st.fragment
-def rest() -> None:
-    """All that the slider moves: what is drawn, and what opens on demand."""
-    if count:
-        slide()
-    with sheet.panel(
-        "How often is each token a target?", ":material/equalizer:", "dw_times"
-    ) as opened:
-        if opened and count:
-            times = windows.times_target()
-            st.markdown(
-                "In one epoch (once through the text), a token is a target "
-                f"{words.fixed(float(times[1:].mean()), 2)} times on average and at most "
-                f"{words.counted(times.max(), 'time')}. The first token never is: nothing comes "
-                "before it."
-            )
-            says = [
-                f"position {i}: a target of {words.counted(n, 'window')}"
-                for i, n in enumerate(times)
-            ]
-            axis = {"title": {"text": "position in the text"}, "showgrid": False}
-            alt = f"How often each of {words.counted(len(ids), 'token')} is a target"
-            unit = "times a target"
-            key = "data_windows_times"
-            hovers = Both(says)
-            sheet.bars(scene, key, Both(times), says, unit, alt, says=hovers, axis=axis, height=190)
-    caption = "One row per window: where it is, whether it is dropped, and the ids of its inputs and targets."
-    with sheet.details():
-        sheet.numbers_of("windows", windows.table, caption, "the windows")
-        if count:
-            sheet.numbers_of(
-                "examples", lambda: in_window(WINDOW.value), what="one window's examples"
-            )
-        sheet.in_code(
-            [
-                GPTDatasetV1.__init__,
-                TokenWindows.__init__,
-                TokenWindows.window,
-                create_dataloader_v1,
-                lesson.examples,
-                losses,
-            ],
-            program(),
+if count:
+    slide()
+with sheet.panel("How often is each token a target?", ":material/equalizer:", "dw_times") as opened:
+    if opened and count:
+        times = windows.times_target()
+        st.markdown(
+            "In one epoch (once through the text), a token is a target "
+            f"{words.fixed(float(times[1:].mean()), 2)} times on average and at most "
+            f"{words.counted(times.max(), 'time')}. The first token never is: nothing comes "
+            "before it."
         )
-
-
-rest()
+        says = [
+            f"position {i}: a target of {words.counted(n, 'window')}" for i, n in enumerate(times)
+        ]
+        axis = {"title": {"text": "position in the text"}, "showgrid": False}
+        alt = f"How often each of {words.counted(len(ids), 'token')} is a target"
+        unit = "times a target"
+        key = "data_windows_times"
+        hovers = Both(says)
+        sheet.bars(scene, key, Both(times), says, unit, alt, says=hovers, axis=axis, height=190)
+caption = (
+    "One row per window: where it is, whether it is dropped, and the ids of its inputs and targets."
+)
+with sheet.details():
+    sheet.numbers_of("windows", windows.table, caption, "the windows")
+    if count:
+        sheet.numbers_of("examples", lambda: in_window(WINDOW.value), what="one window's examples")
+    sheet.in_code(
+        [
+            GPTDatasetV1.__init__,
+            TokenWindows.__init__,
+            TokenWindows.window,
+            create_dataloader_v1,
+            lesson.examples,
+            losses,
+        ],
+        program(),
+    )

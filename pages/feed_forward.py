@@ -123,13 +123,16 @@ else:
 which = "the exact GELU"
 if curve.tanh:
     which = "the book's GELU, which is GPT-2's, with a tanh"
-text = (
-    f"Each dot is one of the feed-forward's {count:,} units; click it to inspect its unit. {told} "
-    f"contribute a vector of norm {words.significant(found.quiet)}. {together} A dot's area is the "
-    "norm of what its unit contributes; these norms are the work. The line is "
-    f"{which}. The dashed line is ReLU, which would silence all units that do not fire."
+words.prose(
+    f"Each dot is one of the feed-forward's {count:,} units: the larger the dot, the more it adds to the "
+    "vector of the token (its *work*). Click one to inspect its unit.",
+    "feed-forward",
 )
-words.prose(text, "feed-forward", "GELU")
+st.caption(
+    f"{told} contribute a vector of norm {words.significant(found.quiet)}. {together} A dot's area is the "
+    f"norm of what its unit contributes. The line is {which}. The dashed line is ReLU, which would silence "
+    "all units that do not fire."
+)
 sheet.example_row("A name comes back", "He and she", "Counting", "Once upon a time")
 
 # ---- D -> 4D -> D ----

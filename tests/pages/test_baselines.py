@@ -17,6 +17,9 @@ from tests.pages.conftest import run_page
 from tests.specs import charts, in_numbers, paragraph, paragraphs
 
 TEXT = "the king and the queen and the king, and the queen and the cat"
+SINGLE, PAIRS, TRIPLES = (
+    f"counted: {what}" for what in ("characters", "pairs (bigram)", "triples (trigram)")
+)
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +51,7 @@ def test_all_pay_for_the_same_bytes(at, mini):
     scale = charts(at)[0]["data"][0]
     bits = dict(zip(charts(at)[0]["layout"]["yaxis"]["ticktext"], scale["x"], strict=True))
     found = counted(chapter())
-    assert (
-        bits["bigram"] == pytest.approx(found.bigram) and bits["single characters"] == found.unigram
-    )
+    assert bits[PAIRS] == pytest.approx(found.bigram) and bits[SINGLE] == found.unigram
     nats = 0.0
     end = mini.tokenizer.eot_token
     for passage in passages():
@@ -58,8 +59,8 @@ def test_all_pay_for_the_same_bytes(at, mini):
         for start in range(0, len(ids) - 1, 255):  # a context of 256 ids predicts 255
             nats += model_nats(mini.model, ids[start : start + 256], stride=255).sum()
     assert bits["mini"] == pytest.approx(nats / math.log(2) / held_out_bytes(), rel=1e-4)
-    assert bits["mini"] < bits["MLP, 3 back"] < bits["single characters"]
-    assert bits["trigram"] == pytest.approx(found.trigram)
+    assert bits["mini"] < bits["MLP, 3 back"] < bits[SINGLE]
+    assert bits[TRIPLES] == pytest.approx(found.trigram)
 
 
 def test_the_mlp_s_curve_ends_where_the_bar_is(at):

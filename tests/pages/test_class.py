@@ -92,7 +92,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     teacher.run()
     assert all(
         name in everything(teacher) for name in names
-    ) and "**2 pupils** have joined" in prose(teacher)
+    ) and "**2 students** have joined" in prose(teacher)
     classroom.classes().steer(secret, step=0)
 
     pupil = page_of("next_token", otter)
@@ -103,8 +103,8 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     for _ in range(3):
         press(hinted, "A hint")
     assert not hinted.text_input(key="guide_given_class_0").value  # alone, the last one fills it in
-    guess(pupil, "mill")
-    assert "Sent: mill. You can still change your answer" in prose(pupil)
+    guess(pupil, "rose")
+    assert "Sent: rose. You can still change your answer" in prose(pupil)
     other = guess(page_of("next_token", owl), "<b>=cmd</b>")
     assert r"Sent: \<b\>=cmd\</b\>" in prose(other)
     seen = everything(pupil)
@@ -113,7 +113,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     assert given(pupil, "candidates") is None
 
     wall = page_of("next_token", secret)
-    assert "Answered: **2** of 2 pupils." in prose(wall) and 'gv-wall"' not in everything(wall)
+    assert "Answered: **2** of 2 students." in prose(wall) and 'gv-wall"' not in everything(wall)
     acts(wall, "together", "shown")
     assert "&lt;b&gt;=cmd&lt;/b&gt;" in everything(wall) and "<b>" not in everything(wall)
     assert "✓ right" not in everything(wall)
@@ -122,10 +122,10 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     late = page_of("next_token", otter)
     assert "The votes are locked." in prose(late) and "That is my guess" not in str(late.button)
     acts(wall, "together", "shown", "locked", "revealed")
-    assert "mill ✓ right" in everything(wall) and given(wall, "candidates") is not None
+    assert "rose ✓ right" in everything(wall) and given(wall, "candidates") is not None
     for at, mark in ((pupil, ":material/check:"), (other, ":material/close:")):
         at.run()
-        assert f"{mark} You said" in prose(at) and "This model: **`·mill`**" in prose(at)
+        assert f"{mark} You said" in prose(at) and "This model: **`·rose`**" in prose(at)
         assert given(at, "candidates") is not None
 
     with monkeypatch.context() as patch:
@@ -136,7 +136,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
         page_of("class", secret)
     rows = [*csv.DictReader(io.StringIO(files[0]))]
     said = [(row["pupil"], row["answer"], row["skipped"]) for row in rows]
-    assert said == [(names[0], '"mill"', "False"), (names[1], '"<b>=cmd</b>"', "False")]
+    assert said == [(names[0], '"rose"', "False"), (names[1], '"<b>=cmd</b>"', "False")]
 
 
 def test_while_the_class_predicts_all_have_the_same_run_and_no_page_tells():
@@ -236,7 +236,7 @@ def test_everybody_follows_or_goes_at_their_own_pace():
     pupil = page_of("next_token", pupil_secret, guide="class", step=1)
     assert pupil.session_state["step"] == 1
     guess(pupil, "umbrella")
-    assert "This model: **`·mill`**" in prose(pupil) and given(pupil, "candidates") is not None
+    assert "This model: **`·rose`**" in prose(pupil) and given(pupil, "candidates") is not None
     assert [vote.given for vote in classroom.classes().votes(room(secret))] == ["umbrella"]
 
 

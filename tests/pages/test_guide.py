@@ -28,6 +28,17 @@ def at_step(number, **query):
     return run_page(TOUR[number - 1].page, guide="tour", step=number, **query)
 
 
+@pytest.mark.parametrize("name", ["tour", "workshop"])
+def test_the_first_question_cannot_be_read_off_the_page_one_comes_from(mini, name):
+    """The first page shows its text, and the word that the model puts after it."""
+    text = dict(find(name).steps[0].place)["text"]
+    asked, there = (
+        mini.trace(each, keep=[]).next_tokens(k=1)["token"][0].strip()
+        for each in (text, DEFAULT_TEXT)
+    )
+    assert asked in text and asked not in DEFAULT_TEXT and asked != there
+
+
 def submit(at):
     return next(b.key for b in at.button if b.label == "That is my guess")
 

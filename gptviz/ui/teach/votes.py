@@ -89,7 +89,7 @@ def _draw(
     skipped = ""
     if len(votes) > len(answered):
         skipped = f", {len(votes) - len(answered)} skipped"
-    st.markdown(f"Answered: **{len(answered)}** of {counted(joined, 'pupil')}{skipped}.")
+    st.markdown(f"Answered: **{len(answered)}** of {counted(joined, 'student')}{skipped}.")
     if room.has("shown", step) and answered:
         is_revealed = room.has("revealed", step)
         rows = most_frequent(answered, ask.kind, tokens)

@@ -12,6 +12,8 @@ function chip({ data, send }, number) {
 
 const token = (shown) => gv.h('code', null, shown);
 
+const KL = 'KL divergence, from the unchanged prediction to the changed one. What the unchanged model would say next surprises the changed one by this many bits more, on average: each bit halves its probability. 0: nothing changed.';
+
 function effect({ data: { effect: e, off } }) {
   if (!e) return off && gv.h('span', { class: 'effect' }, 'Off for now: what you see is the model as it is.');
   const facts = { testid: 'change-effect', position: e.position, token: e.token, before: e.before, now: e.now, top: e.top, topNow: e.top_now, kl: e.kl, nothing: e.nothing };
@@ -19,7 +21,7 @@ function effect({ data: { effect: e, off } }) {
   if (e.nothing) return gv.h('span', { class: 'effect', data: facts }, after, token(e.token), ` ${e.before_text}, `, gv.h('b', null, 'nothing changed'));
   return gv.h('span', { class: 'effect', data: facts }, after, token(e.token), ' ', gv.h('span', { class: 'was' }, e.before_text), ' → ', gv.h('b', null, e.now_text),
     e.top !== e.token && [gv.h('span', { class: 'quiet' }, ', now '), token(e.top), ' ', gv.h('b', null, e.top_text)],
-    gv.h('span', { class: 'kl', title: 'KL divergence: what it costs, in bits, to expect the changed prediction where the unchanged one holds. 0 where nothing changed.' }, `KL ${e.kl_text} bits`));
+    gv.h('span', { class: 'kl', title: KL }, `whole prediction: ${e.kl_text} bits away (KL)`));
 }
 
 function act({ send }, name, label, title) {
