@@ -48,6 +48,7 @@ def draw(scene: Scene) -> LensTrial | None:
     trial = sheet.worked(
         scene.run.plain,
         lens_trial.lens_trial,
+        lens_trial.TEXTS,
         says="Both lenses on trial: {} of {} texts".format,
         key="lens_trial_stop",
         stop=lambda: TRIAL.set("off"),
