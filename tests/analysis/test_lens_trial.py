@@ -117,7 +117,9 @@ def test_its_agreement_is_that_of_the_cells(monkeypatch):
     found = lt.lens_trial(lm, 3)
     texts = jl.pieces(lm, lt.passages_in(lt.FILE), 3)
     for name, of in ((lt.LOGIT, lens), (lt.JACOBIAN, jl)):
-        kls, alike, same = [], [], []
+        kls = []
+        alike = []
+        same = []
         for ids in texts:
             t = lm.trace(ids, keep=lens.KEEP)
             mine, logit, jacobian = (one.cells(lm, t, 16, len(ids), 1) for one in (of, lens, jl))
