@@ -10,18 +10,19 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.analysis import lens
+from gptviz.analysis.lens_trial import LOGIT
 from gptviz.analysis.reads import of_text
 from gptviz.both import Both
 from gptviz.model import LayerNorm
 from gptviz.ui import runs, sheet, words
 from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.lens_cells import legend_of
-from gptviz.ui.parts.logit_lens import columns
+from gptviz.ui.parts.logit_lens import columns, lenses, trial
 from gptviz.ui.shell.params import whole
 from gptviz.ui.shell.target import TARGET, target_input
 
 MOST = 6  # tokens that are followed at once: more lines are a thicket
-ASKED = "lens_asked"  # in the session: the run of which all columns are wanted
+ASKED = "lens_asked"  # in the session: the run, and the lens, of which all columns are wanted
 # and all that have been read: of a run, with the ranks of a token or without any
 READ = "lens_read"
 NAMES = {
@@ -47,7 +48,9 @@ COLOUR = sheet.Param("lens_colour", str, "probability", sheet.if_there)
 ROW: sheet.Param[int | None] = sheet.Param("lens_row", int, None, sheet.if_there)
 PINNED = Tokens("pinned", str, [], lambda ids, size: [i for i in ids if i < size])
 
-frame = sheet.start_page("Logit lens", choices=[COLOUR, ROW, PINNED, TARGET])
+frame = sheet.start_page(
+    "Logit lens", choices=[lenses.LENS, COLOUR, ROW, PINNED, TARGET, *trial.PARAMS]
+)
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, keep=lens.KEEP)
 
@@ -59,7 +62,9 @@ vocabulary = lm.config.vocab_size
 names = lens.row_names(lm.config)
 show = partial(words.show_id, lm)
 last = len(names) - 1
-both = sheet.of(scene, lens.depths, position)
+which = lenses.chosen(lm)
+read = lenses.LENSES[which]
+both = sheet.of(scene, read.depths, position)
 now = both.now
 
 
@@ -115,14 +120,16 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
         "Entropy: how unsure the reading is. Distance to the end: how many extra bits this depth would "
         "need to answer as the model does in the end (KL divergence)."
     )
+    lenses.choose(lm)
     measure = COLOUR.choose("Colour", NAMES, help=told)
     target = target_input(scene, "Token to follow")
 chosen = ROW.within(len(names))
 row = max(0, now.settled - 1) if chosen is None else chosen
 ranked = target.token if measure == "rank" else None
 everything = columns.parts_of(lm.config, count)
-wanted = st.session_state.get(ASKED) == scene.run
-is_read = (scene.run, ranked) in st.session_state.get(READ, ())
+asked_for = (scene.run, which)
+wanted = st.session_state.get(ASKED) == asked_for
+is_read = (*asked_for, ranked) in st.session_state.get(READ, ())
 if is_read:
     parts = everything
 else:
@@ -134,7 +141,7 @@ bar = st.container()
 if parts != everything and not wanted:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lens_offer"):
         sheet.button(
-            f"Read all {count:,} columns", "lens_all", st.session_state.update, {ASKED: scene.run}
+            f"Read all {count:,} columns", "lens_all", st.session_state.update, {ASKED: asked_for}
         )
         st.caption(
             f"So far the page has read {stop - start:,} of {count:,} columns, those around the selected "
@@ -158,7 +165,7 @@ title = {
 }[measure]
 rows = [(short(i), f"After {place(i)}") for i in range(last)]
 with st.spinner("Reading the columns"):
-    grid = columns.drawn(scene.run, scene.other, parts, measure, ranked)
+    grid = columns.drawn(scene.run, scene.other, parts, measure, ranked, which)
 lens_grid(
     grid,
     [*rows, ("output", f"After {place(last)}: the model's own output")],
@@ -170,14 +177,13 @@ lens_grid(
 )
 text = (
     "**What to look for.** Follow a column down and watch the answer take shape. Each column is a "
-    "token, each row a depth: we take the residual stream there and put it through the final LayerNorm "
-    "and the output head. The cell shows the token that comes out on top; hover to see the first ten. "
-    "The last row is the real output. **What it is not.** The model never reads itself like this. Its "
-    "final norm and head were trained for the last depth only, so an odd token in an early row may say "
-    "more about the lens than about the model."
+    f"token, each row a depth: {read.how}. The cell shows the token that comes out on top; hover to see "
+    f"the first ten. The last row is the real output. **What it is not.** {read.warning}"
 )
-top = columns.columns(scene.run, parts, lens.cells).ids[..., 0]
-itself = int((top[0] == np.array(scene.run.ids[start:stop])).sum())
+top = columns.columns(scene.run, parts, read.cells).ids[..., 0]
+itself = 0
+if which == LOGIT:
+    itself = int((top[0] == np.array(scene.run.ids[start:stop])).sum())
 if itself:
     text += f" In {itself} of {stop - start} columns the first row simply repeats the token that was read"
     if lm.config.tie_embeddings:
@@ -193,6 +199,7 @@ if len(pieces):
 if scene.other is not None:
     text += " A dashed frame marks cells where the unchanged model has another token on top."
 words.prose(text, "token", "residual stream", "LayerNorm", "logit lens", "entropy")
+lenses.say_how_to_fit(lm)
 sheet.example_row("A copied passage", "A quotation closes", "He and she", "Counting")
 
 # ---- a cell beside the end ----
@@ -374,12 +381,16 @@ if not pinned:
     text += "Until you choose tokens, the curves show those that lead at some depth."
 st.markdown(text)
 
+# ---- both lenses on trial ----
+
+tried = trial.draw(scene)
+
 # ---- details ----
 
 
 def grid_table(run: Run) -> pd.DataFrame:
     """A row a cell, column after column: that of the selected token first."""
-    found = columns.columns(run, parts, lens.cells)
+    found = columns.columns(run, parts, read.cells)
     order = sorted(range(start, stop), key=lambda p: p != position)
 
     def flat(values: np.ndarray) -> np.ndarray:
@@ -397,7 +408,7 @@ def grid_table(run: Run) -> pd.DataFrame:
     table["entropy_bits"] = flat(found.entropy)
     table["kl_bits"] = flat(found.kl)
     if ranked is not None:
-        own = columns.columns(run, parts, lens.followed_cells, (ranked,))
+        own = columns.columns(run, parts, read.followed_cells, (ranked,))
         table[f"probability of {target.shown}"] = flat(own.probabilities[..., 0])
         table[f"rank of {target.shown}"] = flat(own.ranks[..., 0])
     return table
@@ -425,20 +436,22 @@ with sheet.details():
     sheet.numbers_of(
         "logit_lens_followed", lambda: both.map(followed_table), caption, "tokens through the depth"
     )
+    if tried is not None:
+        trial.table(tried)
     sheet.code_of(
         scene,
-        [lens.logit_lens, LayerNorm.forward],
-        lens.cells,
+        [read.logits, LayerNorm.forward],
+        read.cells,
         start,
         stop,
-        run=lambda: lens.logit_lens(scene.trace, lm.model, position),
+        run=lambda: read.logits(scene.trace, lm.model, position),
     )
 
 if wanted and parts != everything:  # at the end: the page stands, and a click interrupts
     stop_it = partial(st.session_state.pop, ASKED, None)
-    asked: list[tuple[Run, Any, tuple[Any, ...]]] = [(run, lens.cells, ()) for run in runs_of.all]
+    asked: list[tuple[Run, Any, tuple[Any, ...]]] = [(run, read.cells, ()) for run in runs_of.all]
     if ranked is not None:
-        asked.append((scene.run, lens.followed_cells, ((ranked,),)))
+        asked.append((scene.run, read.followed_cells, ((ranked,),)))
     says = "Reading the columns: {} of {} parts".format
     with bar:
         for run, numbers, more in asked:
@@ -446,5 +459,5 @@ if wanted and parts != everything:  # at the end: the page stands, and a click i
             every = sheet.all_worked(run, of_text, given, says, "lens_stop", stop_it)
             for (_, _, *args), value in zip(given, every, strict=True):
                 runs.known(sheet.once, lambda value=value: value, run, numbers, tuple(args))  # type: ignore[misc]
-    st.session_state[READ] = {(scene.run, None), (scene.run, ranked)}
+    st.session_state[READ] = {(*asked_for, None), (*asked_for, ranked)}
     st.rerun()

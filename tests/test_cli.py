@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 import gptviz
 from gptviz import cli
+from gptviz.analysis import jacobian_lens
 from gptviz.teach import handout
 from tests.analysis.test_anatomy import KNOWN
 from tests.models.checkpoints import makers
@@ -62,6 +63,25 @@ def test_trace_as_data(capsys, mini):
 def test_trace_in_words(capsys):
     status, out, _ = run(capsys, "trace", "The cat")
     assert status == 0 and "·cat" in out and "%" in out
+
+
+def test_a_lens_is_fitted_and_written(capsys, tmp_path):
+    file = tmp_path / "model.pth"
+    makers.save_book(file, vocab_size=50257, n_positions=32, n_embd=8, n_head=2, n_layer=1)
+    out = tmp_path / "lens.safetensors"
+    asked = ("lens", str(file), "--n-heads", "2", "--texts", "2", "--out", str(out))
+    status, said, err = run(capsys, *asked)
+    assert status == 0 and f"{out}: {out.stat().st_size:,} bytes; fitted to 2 texts" in said
+    assert "2 of 2 texts" in err
+    lm = gptviz.load(file, n_heads=2)
+    fitted = jacobian_lens.fit(lm, jacobian_lens.texts_of(lm, 2))
+    read = jacobian_lens.load(lm, out)
+    assert all(torch.equal(read.maps[row], fitted.maps[row].half().float()) for row in fitted.maps)
+    assert jacobian_lens.known(lm) is None  # it lies elsewhere
+    status, said, _ = run(capsys, *asked[:-2])
+    assert status == 0 and jacobian_lens.known(lm) is not None
+    status, said, err = run(capsys, *asked[:-3], "0")
+    assert (status, said) == (1, "") and "texts" in err
 
 
 def test_info(capsys, tmp_path):

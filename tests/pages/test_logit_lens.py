@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz.analysis import jacobian_lens, lens_trial
+from gptviz.analysis.lens import row_keys
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.tokenizer import show_token, token_bytes
@@ -229,3 +231,34 @@ def test_a_changed_model_is_read_beside_the_unchanged_one(run_page, mini, lens):
     assert f"{cells['probability'][ROWS - 1]:.3f}" == "0.183"
     assert f"{cells['unchanged probability'][ROWS - 1]:.3f}" == "0.952"
     assert np.allclose(followed["unchanged probability"][:ROWS], p[:, -1, target], atol=1e-5)
+
+
+def test_read_by_the_jacobian_lens_and_both_on_trial(run_page, mini, monkeypatch):
+    """The cells against its matrices by plain algebra; the trial's picture and table against its function."""
+    monkeypatch.setattr(lens_trial, "TEXTS", 3)
+    at = run_page("logit_lens", text=TEXT, read_by="jacobian", lens_on_trial="on")
+    fitted = jacobian_lens.known(mini)
+    sites = plain_forward(mini, mini.encode(TEXT))
+    rows = [
+        sites[row] @ fitted.maps[row].T + fitted.constants[row]
+        for row in row_keys(mini.config)[:-1]
+    ]
+    with torch.no_grad():
+        logits = mini.model.out_head(mini.model.final_norm(torch.stack(rows)))
+    top = logits.softmax(-1).topk(10, dim=-1)
+    found = grid(at)
+    assert (found["ids"][:-1] == top.indices.numpy()).mean() > 0.999
+    assert np.allclose(found["probabilities"][:-1], top.values, atol=1e-5)
+    trial = lens_trial.lens_trial(mini, 3)
+    (chart,) = (one for one in charts(at) if "KL divergence, bits" in str(one["layout"]["yaxis"]))
+    for line, name in zip(chart["data"], (lens_trial.LOGIT, lens_trial.JACOBIAN), strict=False):
+        assert np.allclose(line["y"], trial.of(name)["kl_bits"], rtol=1e-3)
+    said = prose(at)
+    assert "3 texts of five books" in said
+    assert "Can the lens be believed?" in [one.value for one in at.subheader]
+
+
+def test_without_a_lens_for_these_weights_the_command_is_said(run_page):
+    at = run_page("logit_lens", text="The cat", model="mini-untrained", read_by="jacobian")
+    assert "python -m gptviz lens mini-untrained" in prose(at)
+    assert "read_by" not in {one.key for one in at.segmented_control}

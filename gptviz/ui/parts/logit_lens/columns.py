@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from gptviz import Run
-from gptviz.analysis.lens import cells, followed_cells
 from gptviz.both import Both
 from gptviz.engine.config import GPTConfig
 from gptviz.ui import runs, sheet
 from gptviz.ui.lens_cells import lens_cells
+from gptviz.ui.parts.logit_lens.lenses import LENSES
 from gptviz.ui.runs import per_run
 
 # multiply-adds at the output head: GPT-2 124M's 25 rows at 64 tokens, a second or two
@@ -55,12 +55,18 @@ def columns(run: Run, parts: tuple[Part, ...], numbers: Callable[..., Any], *arg
 
 @per_run
 def drawn(
-    run: Run, other: Run | None, parts: tuple[Part, ...], measure: str, token: int | None
+    run: Run,
+    other: Run | None,
+    parts: tuple[Part, ...],
+    measure: str,
+    token: int | None,
+    lens: str,
 ) -> dict[str, Any]:
     """The cells as the browser gets them; `token` is the one whose ranks colour them, if they do."""
-    grids = Both(run, other).map(lambda side: columns(side, parts, cells))
+    read = LENSES[lens]
+    grids = Both(run, other).map(lambda side: columns(side, parts, read.cells))
     if token is None:
         ranks = None
     else:
-        ranks = (token, columns(run, parts, followed_cells, (token,)).ranks[..., 0])
+        ranks = (token, columns(run, parts, read.followed_cells, (token,)).ranks[..., 0])
     return lens_cells(runs.model(run), grids, (parts[0][0], parts[-1][1]), measure, ranks)

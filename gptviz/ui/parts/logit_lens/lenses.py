@@ -1,0 +1,81 @@
+"""Which lens reads the residual stream: the logit lens, or the Jacobian lens where one was fitted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from gptviz import LanguageModel
+from gptviz.analysis import jacobian_lens, lens
+from gptviz.analysis.lens import Cells, Depths, Followed
+from gptviz.analysis.lens_trial import JACOBIAN, LOGIT
+from gptviz.ui.shell.params import Param, if_there
+
+LENS = Param("read_by", str, LOGIT, if_there)
+
+
+@dataclass(frozen=True)
+class Lens:
+    """A lens as the page draws it: its numbers, the function whose lines it shows, and its sentences."""
+
+    name: str
+    depths: Callable[..., Depths]
+    cells: Callable[..., Cells]
+    followed_cells: Callable[..., Followed]
+    logits: Callable[..., object]
+    how: str
+    warning: str
+
+
+LENSES = {
+    LOGIT: Lens(
+        "Logit lens",
+        lens.depths,
+        lens.cells,
+        lens.followed_cells,
+        lens.logit_lens,
+        "we take the residual stream there and put it through the final LayerNorm and the output head",
+        "The model never reads itself like this. Its final norm and head were trained for the last depth "
+        "only, so an odd token in an early row may say more about the lens than about the model.",
+    ),
+    JACOBIAN: Lens(
+        "Jacobian lens",
+        jacobian_lens.depths,
+        jacobian_lens.cells,
+        jacobian_lens.followed_cells,
+        jacobian_lens.jacobian_lens,
+        "we take the residual stream there, carry it to the last depth by what the later blocks do to a small "
+        "change, as a mean over other texts, and put that through the final LayerNorm and the output head",
+        "One matrix a depth stands for all that the later blocks do, whatever the text. It cannot know what "
+        "they find in this one, so an early row says what mostly follows, not what the model knows.",
+    ),
+}
+
+
+def chosen(lm: LanguageModel) -> str:
+    """The lens of the address, LOGIT or JACOBIAN: one that there is for these weights."""
+    return LENS.within([LOGIT, JACOBIAN] if is_fitted(lm) else [LOGIT])
+
+
+def is_fitted(lm: LanguageModel) -> bool:
+    """Whether there is a Jacobian lens for these weights."""
+    return jacobian_lens.known(lm) is not None
+
+
+def choose(lm: LanguageModel) -> None:
+    """Draw the choice, where there is one."""
+    if is_fitted(lm):
+        about = (
+            "The Jacobian lens is fitted to this model: it carries the stream to the last depth before it "
+            "reads it. Below, both are put on trial."
+        )
+        LENS.choose("Lens", {key: one.name for key, one in LENSES.items()}, help=about)
+
+
+def say_how_to_fit(lm: LanguageModel) -> None:
+    """Say by which command a model gets a Jacobian lens, where it has none."""
+    if not is_fitted(lm):
+        st.caption(
+            f"No Jacobian lens was fitted to these weights. `python -m gptviz lens {lm.name}` fits one; it "
+            "stands here when the page is opened again."
+        )
