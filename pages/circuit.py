@@ -631,9 +631,12 @@ def share_over(means: pd.DataFrame) -> str:
     share = circuit_texts.share_kept(means)
     if share is None:
         return ""
+    way = ""
+    if share < 0:
+        way = " the other way"
     return (
         f" Of the way from no head to the whole model, this circuit of {heads_in} goes "
-        f"**{words.percent(share)}**."
+        f"**{words.percent(abs(share))}**{way}."
     )
 
 

@@ -143,8 +143,9 @@ def test_a_circuit_is_kept_on_many_texts(mini):
     assert np.allclose(bars["x"], mean[order], atol=2e-5)
     assert np.allclose(bars["error_x"]["array"], table["logit_se"].to_numpy()[order], atol=2e-5)
     whole, own, _, nobody = mean
-    share = percent((own - nobody) / (whole - nobody))
-    assert f"this circuit of 3 heads goes **{share}**" in prose(at)
+    share = (own - nobody) / (whole - nobody)
+    assert share < 0  # these three alone make it worse
+    assert f"this circuit of 3 heads goes **{percent(-share)}** the other way." in prose(at)
     opened(at, "numbers_many")
     picture = left_by_program(at, "in_code_many")["picture"]
     assert np.allclose(picture["logit"].to_numpy(float), mean, atol=2e-5)

@@ -1,10 +1,12 @@
 """Which heads look at the answer, over many texts: the name movers, where the texts have names."""
 
-from typing import Any
+import pandas as pd
 
+from gptviz import Run
 from gptviz.analysis.answer_looks import LOOKS, answer_looks
-from gptviz.ui import many
-from gptviz.ui.sheet import Param, Scene, if_there, worked
+from gptviz.ui import many, runs
+from gptviz.ui.runs import per_run
+from gptviz.ui.sheet import Param, Scene, if_there
 from gptviz.ui.words import prose
 
 AT: Param[str] = Param("looks_at", str, LOOKS[0], if_there)
@@ -12,11 +14,16 @@ PARAMS = (AT, *many.PARAMS)
 CALLED = {"to_answer": "At the answer", "to_against": "At what might be said instead"}
 
 
+@per_run
+def _in_this_text(run: Run, position: int) -> pd.DataFrame:
+    """The same of one text, for the token that the model says first: one pass."""
+    return answer_looks(runs.model(run), list(run.ids), position=position)
+
+
 def draw(scene: Scene) -> None:
     """Draw the section: each head's attention from the last token to the answer's, as a mean over a set."""
     AT.within(LOOKS)
-    options: Any = {"position": scene.position, "says": "{} of {} texts".format}
-    here = worked(scene.run, answer_looks, scene.run.ids, None, **options)
+    here = _in_this_text(scene.run, scene.position)
     names = [f"block {row.block} · head {row.head}" for row in here.itertuples()]
     wanted = {"to_answer": "the answer", "to_against": "what might be said instead"}[AT.value]
     many.section(
