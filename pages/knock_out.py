@@ -271,7 +271,7 @@ def guess() -> None:
         action="",
         key="knock_out_guess",
         outlined=what_happened,
-        saved=scene.saved("knock_out_guess", f"The next token without {name}", place),
+        saved=scene.saved("knock_out_guess", f"The next token without {name}{gives}", place),
     )
 
 

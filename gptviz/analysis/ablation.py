@@ -25,6 +25,7 @@ import torch
 from gptviz.analysis.against import MEASURES, measured
 from gptviz.analysis.moved import ROUNDING
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
+from gptviz.engine.edit_values import named
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
 from gptviz.engine.index import one_of
@@ -76,7 +77,8 @@ def knock_out(
             probable token. For a list of texts, one for all or a list with one for each.
         baseline: what the muted part gives: "zero", its "mean" over the positions of the text, or with
             "sample" its mean over a sample of texts in the model without edits
-            (`gptviz.engine.sample_means`).
+            (`gptviz.engine.sample_means`); or what it gives in another text of as many tokens, position by
+            position: "ids5+17+9" (`gptviz.analysis.patches.value_of`).
         position: the position whose next token is predicted.
         progress: `progress(done, of)` is called after every batch; an exception that it raises stops the
         work.
@@ -147,7 +149,7 @@ def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | 
 
     Raises ValueError for an unknown token or baseline, and for a pair of the same token.
     """
-    one_of("baseline", baseline, BASELINES)
+    other_ids(baseline)
     pair = target if isinstance(target, tuple) else (target,)
     if len(pair) not in (1, 2):
         raise ValueError(f"target is {target!r}; give a token, or a pair of them")
@@ -159,6 +161,35 @@ def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | 
         shown = show_token(named_bytes(lm.tokenizer, token))
         raise ValueError(f"target is twice {shown}, and the difference 0: give two tokens, or one")
     return token, against
+
+
+def other_ids(baseline: str) -> tuple[int, ...] | None:
+    """The ids of the text whose values a muted part gives; None for one of `BASELINES`.
+
+    Raises ValueError for what is neither.
+    """
+    value = named(baseline)
+    if value is not None and value.name == "ids":
+        return value.numbers
+    one_of("baseline", baseline, BASELINES)
+    return None
+
+
+@undisturbed
+def other_values(lm: LanguageModel, baseline: str, length: int) -> Trace | None:
+    """What every part gives in the other text that a baseline names, as this model reads it, edits and all.
+
+    None for a baseline without a text. Raises ValueError unless that has `length` tokens.
+    """
+    ids = other_ids(baseline)
+    if ids is None:
+        return None
+    if len(ids) != length:
+        raise ValueError(
+            f"the text has {length} tokens and that of the baseline {len(ids)}; a muted part gives what it gives "
+            "there at the same position, so both need as many"
+        )
+    return lm.trace(ids, keep=["z", "attn_out", "mlp_out"])
 
 
 def changes_nothing(table: pd.DataFrame) -> pd.Series:
@@ -177,6 +208,7 @@ def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator
     """
     trace.of(lm.model)
     stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
+    other = other_values(lm, baseline, len(trace))
     for b in range(lm.config.n_layers):
         edits = [part.edit(baseline) for part in parts_of(lm) if part.block == b]
         if baseline == "mean":  # over all of the text, whatever is looked at
@@ -184,4 +216,6 @@ def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator
                 replace(edit, value=trace[edit.site, b].mean(dim=-2, keepdim=True))
                 for edit in edits
             ]
+        if other is not None:
+            edits = [replace(edit, value=other) for edit in edits]
         yield from variants(lm, trace["resid_pre", b][:stop], b, [[edit] for edit in edits], at)

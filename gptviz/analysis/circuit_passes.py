@@ -9,12 +9,13 @@ Shapes: B circuits of one batch, T tokens, L blocks, H heads, D emb_dim, V vocab
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz.analysis.ablation import Target, check
+from gptviz.analysis.ablation import Target, check, other_values
 from gptviz.analysis.against import MEASURES, measured
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
@@ -93,6 +94,7 @@ class Passes:
             self.ids = ids
         else:
             self.ids = ids[: self.at + 1]
+        self._other = other_values(lm, baseline, len(ids))
         # (L, T, D): each block's input, with all heads
         self._into = trace["resid_pre"][:, : len(self.ids)]
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
@@ -131,7 +133,10 @@ class Passes:
         """The edits that leave only the circuit, with numbers as their values."""
         edits = edits_of(self.lm, circuit, self.baseline, self.feed_forwards)
         new = [edit for edit in edits if edit not in self._ready]
-        self._ready |= zip(new, ready(self.lm, new), strict=True)
+        values = new
+        if self._other is not None:
+            values = [replace(edit, value=self._other) for edit in new]
+        self._ready |= zip(new, ready(self.lm, values), strict=True)
         return [self._ready[edit] for edit in edits]
 
     def _batches(

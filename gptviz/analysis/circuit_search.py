@@ -105,9 +105,10 @@ def circuit(
     that work only together cannot be seen by trying one, and of heads that can replace each other, each may
     be removed while the others are still in.
 
-    The F of each step is that of `lm.trace(text, edits=edits_of(lm, heads, baseline, feed_forwards))`, within
-    1e-5 in float32. `progress(done, of)` is called after every batch with the number of passes done and the
-    most that there can be; an exception that it raises stops the search. Raises ValueError as `knock_out`
+    `measure` is what F is: see `Passes`. The F of each step is that of
+    `lm.trace(text, edits=edits_of(lm, heads, baseline, feed_forwards))`, within 1e-5 in float32.
+    `progress(done, of)` is called after every batch with the number of passes done and the most that there can
+    be; an exception that it raises stops the search. Raises ValueError as `knock_out`
     does, for an unknown way, and unless `within` is between 0 and 1.
     """
     return search(

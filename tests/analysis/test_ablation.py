@@ -1,5 +1,7 @@
 """Knock-out: a block's parts muted in one batch are what edits do one by one, and what missing weights do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,8 @@ import torch
 from gptviz import Edit
 from gptviz.analysis import knock_out
 from gptviz.analysis.ablation import parts_of
+from gptviz.analysis.circuit_passes import Passes, edits_of
+from gptviz.analysis.patches import value_of
 from gptviz.engine import variants
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.analysis.written_out import IDS, Told, without
@@ -38,7 +42,10 @@ def is_one_by_one(table, lm, token, against=None, baseline="zero", position=-1):
     assert np.allclose(table["rise"], losses[1:] - losses[0], atol=2e-5)
 
 
-@pytest.mark.parametrize("baseline", ["zero", "mean", "sample"])
+OTHER = [(7 * i + 3) % 200 for i in IDS]  # as many tokens
+
+
+@pytest.mark.parametrize("baseline", ["zero", "mean", "sample", value_of(OTHER)])
 @pytest.mark.parametrize("changes", KINDS_OF_MODELS.values(), ids=KINDS_OF_MODELS)
 def test_a_batch_is_one_edit_after_the_other(changes, baseline, monkeypatch):
     lm = random_lm(6, **changes)
@@ -67,6 +74,45 @@ def test_a_batch_is_one_edit_after_the_other(changes, baseline, monkeypatch):
         "loss",
         "rise",
     ]
+
+
+@pytest.mark.parametrize("edits", [[], ["mlp_out.0=zero"], ["z.0.1=mean", "attn.1=uniform"]])
+def test_a_part_that_gives_what_another_text_has_is_patched(edits):
+    """A pass with an edit whose value is the other text's trace, in a changed model, too."""
+    lm = random_lm(6).edited(*edits)
+    table = knock_out(lm, IDS, (12, 7), value_of(OTHER), 3)
+    is_one_by_one(table, lm, 12, 7, lm.trace(OTHER), 3)
+    found = Passes(lm, IDS, (12, 7), value_of(OTHER), position=3).of([[(0, 1)], [(0, 0), (1, 2)]])
+    for value, heads in zip(found, ([(0, 1)], [(0, 0), (1, 2)]), strict=True):
+        edits_of_it = edits_of(lm, heads, "zero")
+        patched = [replace(edit, value=lm.trace(OTHER)) for edit in edits_of_it]
+        logits = lm.trace(IDS, keep=[], edits=patched).logits(3)
+        assert value == pytest.approx(float(above(logits, 12, 7)), abs=1e-5)
+
+
+def test_a_feed_forward_that_gives_what_another_text_has_is_a_hook_of_torch():
+    lm = random_lm(6)
+    layer = lm.model.trf_blocks[1].ff
+    kept = []
+    with torch.no_grad():
+        handle = layer.register_forward_hook(lambda *args: kept.append(args[2]))
+        lm.model(torch.tensor([OTHER]))
+        handle.remove()
+        handle = layer.register_forward_hook(lambda *_: kept[0])
+        logits = lm.model(torch.tensor([IDS]))[0, -1]
+        handle.remove()
+    table = knock_out(lm, IDS, (12, 7), value_of(OTHER))
+    row = table[(table["kind"] == "feed-forward") & (table["block"] == 1)]
+    assert row["logit"].item() == pytest.approx(float(above(logits, 12, 7)), abs=1e-5)
+
+
+def test_the_text_of_a_baseline_needs_as_many_tokens():
+    lm = random_lm(6)
+    for work in (knock_out, Passes):
+        with pytest.raises(ValueError, match="as many"):
+            work(lm, IDS, 7, value_of(OTHER[1:]))
+        with pytest.raises(ValueError, match="baseline"):
+            work(lm, IDS, 7, "+2*tok5")
 
 
 def test_the_bundled_models_previous_token_head(mini):
