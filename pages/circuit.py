@@ -20,6 +20,7 @@ from gptviz.both import Both
 from gptviz.figures.shares import KEPT_HEIGHT, kept_heads, share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import many, sheet, words
+from gptviz.ui.parts.circuit import story
 from gptviz.ui.shell import bench, changes, state, target
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.teach.question import SHOWN_CIRCUIT
@@ -39,18 +40,8 @@ ORDER: sheet.Param[str | None] = sheet.Param("heads_order", str, None, sheet.if_
 SHEET: sheet.Param[str | None] = sheet.Param("sheet", str, None, sheet.if_there)
 # the unchanged model's, likewise
 BESIDE: sheet.Param[str | None] = sheet.Param("sheet_unchanged", str, None, sheet.if_there)
-PARAMS = (
-    *bench.PARAMS,
-    FORWARDS,
-    KEEP,
-    CIRCUIT,
-    SEARCH,
-    SCORE,
-    ORDER,
-    SHEET,
-    BESIDE,
-    *many.PARAMS,
-)
+OF_HEADS = (KEEP, CIRCUIT, SEARCH, SCORE, ORDER, SHEET, BESIDE)
+PARAMS = (*bench.PARAMS, FORWARDS, *OF_HEADS, *many.PARAMS, *story.PARAMS)
 
 NOBODY = "none"  # the empty circuit, in an address
 SEARCHES = {"remove": "Remove heads one by one", "add": "Add heads one by one"}
@@ -621,6 +612,10 @@ st.caption(
     "The embeddings, the LayerNorms and the attention biases always stay. The feed-forward layers "
     f"stay, too, unless you switch them off: then each outputs {GIVES[others]}."
 )
+
+# ---- the roles that the field knows ----
+
+story.draw(scene, others)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 
 # ---- many texts ----

@@ -32,6 +32,7 @@ APART = (
     "docs/start.md",
     "docs/reader.md",
     "docs/researcher.md",
+    "docs/name_circuit.md",
     "docs/models.md",
     "docs/own_model.md",
     "docs/attention_weights.md",

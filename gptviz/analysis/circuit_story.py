@@ -256,11 +256,11 @@ def story(
         )
     read = _Read(lm, [_sentence(lm, number, prompt) for number, prompt in enumerate(prompts)])
     read.count_steps(progress)
-    heads = _copying(lm)
+    copying = _copying(lm.plain)  # by its weights, which no edit changes
     read.look()
     claims: dict[str, Claim] = {}
     for role in ROLES:
-        claims[role.name] = _test(read, role, claims, heads)
+        claims[role.name] = _test(read, role, claims, copying)
     members = {head for claim in claims.values() for head in claim.heads}
     chosen = tuple(sorted(members)) or read.strongest()
     worth = _worth(read, chosen, baseline)

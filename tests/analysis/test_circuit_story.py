@@ -21,11 +21,12 @@ def test_random_weights_have_no_roles(seed):
     assert all("not shown" in claim.sentence for claim in told.claims)
 
 
-def test_numbers_are_those_of_passes_with_hooks(mini):
+def test_numbers_are_those_of_passes_with_hooks():
     """What the nearest head of a role passes on, and the circuit's F, by the plain way."""
-    prompts = indirect_objects(mini, LEAST)
+    lm = random_lm(2, n_layers=3)
+    prompts = indirect_objects(lm, LEAST)
     steps = []
-    told = story(mini, prompts, progress=lambda done, of: steps.append(done / of))
+    told = story(lm, prompts, progress=lambda done, of: steps.append(done / of))
     assert steps == sorted(steps) and steps[-1] == 1
     claim = told.claim("negative name mover")
     members = claim.heads or (claim.nearest,)
@@ -33,14 +34,14 @@ def test_numbers_are_those_of_passes_with_hooks(mini):
     whole = []
     circuit = []
     for prompt in prompts:
-        own = mini.encode(prompt.text)
-        other = mini.encode(prompt.other)
-        pair = [mini.encode(name)[0] for name in prompt.target]
-        logits = mini.trace(own).logits(-1).double()
+        own = lm.encode(prompt.text)
+        other = lm.encode(prompt.other)
+        pair = [lm.encode(name)[0] for name in prompt.target]
+        logits = lm.trace(own).logits(-1).double()
         whole.append(float(logits[pair[0]] - logits[pair[1]]))
-        patched = [by_hooks(mini, own, other, head, "logits", pair, -1) for head in members]
+        patched = [by_hooks(lm, own, other, head, "logits", pair, -1) for head in members]
         effects.append(sum(whole[-1] - logit for logit in patched))
-        left = mini.trace(own, edits=edits_of(mini, told.worth.heads)).logits(-1).double()
+        left = lm.trace(own, edits=edits_of(lm, told.worth.heads)).logits(-1).double()
         circuit.append(float(left[pair[0]] - left[pair[1]]))
     assert claim.effect == pytest.approx(np.mean(effects), abs=1e-4)
     assert claim.effect_se == pytest.approx(np.std(effects, ddof=1) / LEAST**0.5, abs=1e-4)
@@ -50,12 +51,6 @@ def test_numbers_are_those_of_passes_with_hooks(mini):
     assert told.worth.circuit == pytest.approx(np.mean(circuit), abs=1e-4)
     assert len(told.worth.random) >= 20
     assert len(told.worth.minimality) == len(told.worth.heads)
-    # mini is no model that knows the answer, and the story says so
-    assert told.right < told.n / 2
-    assert not told.claim("name mover").shown
-    moved = told.claim("mover of the other name")
-    assert (5, 4) in moved.heads
-    assert moved.effect < -3 * moved.effect_se
 
 
 def test_what_is_no_sentence_with_two_names_is_refused(mini):

@@ -10,6 +10,7 @@ import pytest
 
 import gptviz
 from gptviz.analysis import attribution, head_general
+from gptviz.analysis.prompts import indirect_objects
 from gptviz.models.checkpoints.hub import HUB_MODELS, cached_folder
 
 pytestmark = pytest.mark.skipif(
@@ -102,3 +103,52 @@ def test_induction_and_previous_token_heads(lm):
     table = head_general.general(lm, disk=False).table.set_index(["block", "head"])
     assert {(5, 1), (5, 5), (6, 9), (7, 2), (7, 10)} <= {*table["induction"].nlargest(8).index}
     assert table["previous_random"].idxmax() == (4, 11)
+
+
+@pytest.fixture(scope="module")
+def sentences(lm):
+    """Two dozen sentences with two names, every other one with the giver first (ABBA and BABA)."""
+    return indirect_objects(lm, 24)
+
+
+def test_the_bench_asks_both_orders_of_the_names(lm, sentences):
+    """Section 3: 3.56, over both orders; without the end of text in front, and with other names, less exactly."""
+    bench = lm.which_part(
+        [prompt.text for prompt in sentences],
+        [prompt.token for prompt in sentences],
+        [prompt.against for prompt in sentences],
+    )
+    plain = [
+        float(logits[lm.encode(prompt.token)[0]] - logits[lm.encode(prompt.against)[0]])
+        for prompt in sentences
+        for logits in [lm.trace(prompt.text, keep=()).logits(-1)]
+    ]
+    assert bench.differences == pytest.approx(plain, abs=1e-4)
+    assert bench.logit_difference == pytest.approx(3.56, abs=1.2)
+
+
+def test_path_patching_to_the_logits_finds_the_name_movers(lm, sentences):
+    """Figure 3b: 9.9, 9.6 and 10.0 move the difference most, 10.7 and 11.10 against it."""
+    table = lm.path_patching(
+        [prompt.text for prompt in sentences],
+        [prompt.other for prompt in sentences],
+        [prompt.target for prompt in sentences],
+        direction="noising",
+    ).set_index(["block", "head"])
+    assert {(9, 9), (9, 6), (10, 0)} <= {*table["change"].nsmallest(5).index}
+    assert {(10, 7), (11, 10)} <= {*table["change"].nlargest(4).index}
+
+
+def test_the_story_is_that_of_the_paper(lm, sentences):
+    """Figure 2: name movers, negative ones, and the S-inhibition heads 7.3, 7.9, 8.6 and 8.10."""
+    bench = lm.which_part(
+        [prompt.text for prompt in sentences],
+        [prompt.token for prompt in sentences],
+        [prompt.against for prompt in sentences],
+    )
+    told = bench.story()
+    assert {(9, 9)} <= {*told.claim("name mover").heads}
+    assert {*told.claim("name mover").heads} & {(9, 6), (10, 0)}
+    assert {*told.claim("negative name mover").heads} & {(10, 7), (11, 10)}
+    assert len({*told.claim("S-inhibition").heads} & {(7, 3), (7, 9), (8, 6), (8, 10)}) >= 2
+    assert told.right >= 0.9 * told.n

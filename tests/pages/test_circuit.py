@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from gptviz.analysis import circuit
+from gptviz.analysis import circuit, circuit_story
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, ranking, score
 from gptviz.digits import fixed, significant
@@ -205,3 +205,21 @@ def test_what_is_allowed_is_a_share_of_the_whole_models_way(run_page, mini, forw
 def test_where_no_head_matters_nobody_is_asked_for_fewer(run_page):
     said = words(run_page("circuit", text=TEXT, edits="final=zero"))
     assert "there is nothing to keep" in said and "with fewer" not in said and "How few" not in said
+
+
+def test_the_story_is_told_when_it_is_asked_for(run_page, mini, monkeypatch):
+    monkeypatch.setattr(circuit_story, "COUNT", circuit_story.LEAST)  # the fewest sentences
+    at = run_page("circuit", text=DEFAULT_TEXT, others="zero")
+    assert not [one for one in at.markdown if "shown**" in one.value or "*not shown*" in one.value]
+    at.button(key="circuit_story").click().run()
+    assert at.query_params["story"] == "on"
+    told = circuit_story.story(mini, baseline="zero")
+    lines = [one.value for one in at.markdown]
+    assert any(f"right name in **{told.right} of {told.n}**" in line for line in lines)
+    for claim in told.claims:
+        role = claim.role.name
+        (line,) = [line for line in lines if line.lower().startswith(f"- **{role.lower()}**")]
+        assert ("**shown**" in line) == claim.shown
+        assert fixed(claim.effect, 2) in line or claim.nearest is None
+    whole = fixed(told.worth.whole, 2)
+    assert any(line.startswith("**As a circuit**") and whole in line for line in lines)
