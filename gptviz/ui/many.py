@@ -319,7 +319,9 @@ def _of_template(lm: LanguageModel) -> list[Prompt]:
     if found.prompts:
         captions.append(_for_example(found.prompts[0]))
     if found.left_out:
-        reasons = [f"{as_code(beginning(text, 40))} ({why})" for text, why in found.left_out[:3]]
+        reasons = [
+            f"{as_code(beginning(text, 40))} ({escaped(why)})" for text, why in found.left_out[:3]
+        ]
         more = len(found.left_out) - len(reasons)
         if more:
             reasons.append(f"and {more} more")
