@@ -190,6 +190,26 @@ def test_a_circuit_becomes_the_model_of_every_page(run_page, mini):
     )
 
 
+@pytest.mark.parametrize("measure", ["logit", "loss"])
+def test_of_two_names_the_chosen_measure_and_baseline_are_those_of_the_circuit(
+    run_page, mini, measure
+):
+    text = "When Tom and Mary left the garden, Tom gave the flowers to"
+    heads = [(0, 5), (4, 3), (5, 0)]
+    query = {"null": "mean"} | ({} if measure == "logit" else {"measure": measure})
+    at = run_page("circuit", text=text, circuit="0.5+4.3+5.0", heads_order="off", **query)
+    mary, tom = (mini.encode(name)[0] for name in (" Mary", " Tom"))
+    edits = edits_of(mini, heads, "mean")
+    logits = mini.trace(text, keep=[], edits=edits).logits(-1).double()
+    wanted = {
+        "logit": float(logits[mary] - logits[tom]),
+        "loss": -float(logits.log_softmax(0)[mary]),
+    }[measure]
+    assert here(at)[:2] == (3, pytest.approx(wanted, abs=1e-4))
+    link = next(block.value for block in at.code if "score=" in block.value)
+    assert f"measure={measure}&null=mean" in link
+
+
 @pytest.mark.parametrize(("forwards", "who"), [("on", "all"), ("off", "the whole model")])
 def test_what_is_allowed_is_a_share_of_the_whole_models_way(run_page, mini, forwards, who):
     at = run_page("circuit", text=TEXT, circuit="4.3", forwards=forwards)

@@ -1,5 +1,6 @@
 """The page "Heads on trial" through AppTest: what is drawn of every head is what its analysis gives."""
 
+import math
 import re
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_general import MEASURES, General
 from gptviz.analysis.head_roles import head_table, most_telling, roles
 from gptviz.analysis.head_trial import Trial
-from gptviz.digits import percent
+from gptviz.digits import fixed, percent
 from gptviz.jobs import Queue
 from gptviz.ui import heads, jobs
 from gptviz.ui.shell.state import DEFAULT_TEXT
@@ -70,6 +71,24 @@ def test_labels_points_and_bars_are_the_measured_roles(run_page, mini, query):
     wanted = head_table(mini, trace)
     assert np.allclose(table["to_previous"], wanted["to_previous"], atol=1e-6)
     assert table["role"].tolist() == wanted["role"].tolist()
+
+
+@pytest.mark.parametrize(("null", "measure"), [("zero", "probability"), ("mean", "loss")])
+def test_what_the_answer_loses_without_the_opened_head_is_a_pass_with_an_edit(
+    run_page, mini, null, measure
+):
+    query = {"null": null, "measure": measure, "block": 4, "head": 3}
+    at = run_page("heads", text=DEFAULT_TEXT, **query)
+    mill = mini.encode(" mill")[0]
+    chances = [
+        mini.trace(DEFAULT_TEXT, keep=[], edits=edits).logits(-1).double().softmax(0)[mill].item()
+        for edits in ([], [f"z.4.3={null}"])
+    ]
+    said = [percent(chance) for chance in chances]
+    if measure == "loss":
+        said = [f"{fixed(-math.log(chance), 2)} nats" for chance in chances]
+    assert said[0] != said[1]
+    assert f"the {measure} of `·mill` goes **{said[0]} → {said[1]}**" in prose(at)
 
 
 @pytest.fixture
