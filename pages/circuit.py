@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from gptviz import Run
 from gptviz.analysis import circuit_passes, circuit_search as numbers, circuit_texts
 from gptviz.both import Both
-from gptviz.figures.shares import KEPT_HEIGHT, kept_heads, share_grid
+from gptviz.figures import shares as figures
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import many, sheet, words
 from gptviz.ui.parts.circuit import story
-from gptviz.ui.shell import bench, changes, state, target
-from gptviz.ui.shell.muted import GIVES
+from gptviz.ui.shell import bench, changes, state
 from gptviz.ui.teach.question import SHOWN_CIRCUIT
 
 T = TypeVar("T")
@@ -215,8 +214,8 @@ def first_sentence() -> str:
         which = "Keep **no head**"
     if measure != "probability":
         return f"{which}, and {becomes()}."
-    first = target.top(scene.run, scene.position)[0].id
-    if kept and explained.token == first and value > LIKELY:
+    is_first = explained.is_first(scene.run, scene.position)
+    if kept and is_first and value > LIKELY:
         return f"{which}, and the model still says {token}."
     if kept:
         return f"{which}, and {token} stays nearly as probable."
@@ -239,7 +238,7 @@ sentences = []
 if is_model:
     sentences = [
         f"{words.capital(measured)} is **{number(whole)}**.",
-        f"With no head (each outputs {GIVES[others]}) it is {number(empty)}.",
+        f"With no head (each outputs {explained.gives}) it is {number(empty)}.",
     ]
     if something_to_keep and order is not None and order.fewest == of:
         sentences.append("In the order of this page, no smaller number of heads keeps it.")
@@ -256,7 +255,7 @@ else:
     sentences = [
         f"{words.capital(measured)} is **{number(value)}**, against {number(whole)} in the whole "
         f"model and {number(empty)} with no head.",
-        f"{left_out} outputs {GIVES[others]}.",
+        f"{left_out} outputs {explained.gives}.",
     ]
     if something_to_keep:
         everybody = "all"
@@ -381,9 +380,9 @@ with picture:
     left, right = st.columns([5, 4], gap="medium")
 with left:
     scene.chart(
-        kept_heads(heads, ranks, effects, shape, scene.mode),
+        figures.kept_heads(heads, ranks, effects, shape, scene.mode),
         key="circuit_heads",
-        alt=f"The heads that are kept: {size} of {of}; each of the others outputs {GIVES[others]}",
+        alt=f"The heads that are kept: {size} of {of}; each of the others outputs {explained.gives}",
         on_cell=lambda *place: take({*heads} ^ {place}),
     )
 with right:
@@ -409,7 +408,7 @@ with right:
         many=True,
         axis={"title": {"text": "heads that are kept"}, "range": [-0.8, of + 1.6]},
         written=number,
-        height=KEPT_HEIGHT,
+        height=figures.KEPT_HEIGHT,
         main=STRONGEST,
     )
 with slider:
@@ -517,7 +516,7 @@ if cells.was is not None:
     text += " In brackets: the same in the unchanged model."
 st.caption(text)
 columns = [f"head {h}" for h in range(shape[1])]
-fig = share_grid(
+fig = figures.share_grid(
     cells.now, columns, None, "it contributes", scene.mode, unchanged=cells.was, inside=heads
 )
 alt = f"The circuit of {axis}: {size} of {words.counted(of, 'head')}"
@@ -610,7 +609,7 @@ words.prose(
 )
 st.caption(
     "The embeddings, the LayerNorms and the attention biases always stay. The feed-forward layers "
-    f"stay, too, unless you switch them off: then each outputs {GIVES[others]}."
+    f"stay, too, unless you switch them off: then each outputs {explained.gives}."
 )
 
 # ---- the roles that the field knows ----

@@ -8,7 +8,6 @@ import streamlit as st
 
 from gptviz.analysis import ablation, shares
 from gptviz.both import Both
-from gptviz.engine.sampling import AS_IT_IS
 from gptviz.figures import candidates as figures
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet, words
@@ -58,7 +57,7 @@ difference = explained.difference
 what = explained.watched
 gives = ""
 if null != "zero":
-    gives = f" (it outputs {muted.GIVES[null]})"
+    gives = f" (it outputs {explained.gives})"
 takes = "takes away"
 if measure == "loss":
     takes = "adds"
@@ -249,15 +248,11 @@ def guess() -> None:
     came = None
     if scene.position + 1 < len(scene.tokens):
         came = scene.tokens[scene.position + 1].id
-    found = [
-        target.candidates_at(run, scene.position, AS_IT_IS, FIRST, watch)
-        for run in (scene.run, without)
-    ]
+    found = [target.choices_at(run, scene.position, FIRST, watch) for run in (scene.run, without)]
     # each has a row for the first tokens of both
     both = tuple(dict.fromkeys(int(i) for one in found for i in one.table["id"]))
     before, now = (
-        target.candidates_at(run, scene.position, AS_IT_IS, FIRST, both)
-        for run in (scene.run, without)
+        target.choices_at(run, scene.position, FIRST, both) for run in (scene.run, without)
     )
     shown = partial(words.show_id, lm)
     rows, rest = figures.before_and_after(before, now, name, shown, FIRST, watch, came)
@@ -292,7 +287,7 @@ with above:
         to = "from"
         if measure == "loss":
             to = "to"
-        alt = f"What muting each part (it outputs {muted.GIVES[null]}) {takes} {to} the {explained.axis}"
+        alt = f"What muting each part (it outputs {explained.gives}) {takes} {to} the {explained.axis}"
         place = divmod(opened, n_heads + 2)
         muted.muted_map(scene, lost, place, "knock_out_map", alt, open_part, takes)
         st.caption(
@@ -337,7 +332,7 @@ sheet.bars(
     tables.map(left_of),
     [labels[row] for row in rows],
     "",
-    f"The {explained.axis} without the parts that change it most (each outputs {muted.GIVES[null]})",
+    f"The {explained.axis} without the parts that change it most (each outputs {explained.gives})",
     lambda place: open_part(*divmod(rows[place], n_heads + 2)),
     at=rows.index(opened) if opened in rows else None,
     says=tables.map(hovers),

@@ -10,7 +10,6 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.analysis import lens
-from gptviz.analysis.lens_trial import LOGIT
 from gptviz.analysis.reads import of_text
 from gptviz.both import Both
 from gptviz.model import LayerNorm
@@ -18,8 +17,8 @@ from gptviz.ui import runs, sheet, words
 from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.lens_cells import legend_of
 from gptviz.ui.parts.logit_lens import columns, lenses, trial
+from gptviz.ui.shell import target as targets
 from gptviz.ui.shell.params import whole
-from gptviz.ui.shell.target import TARGET, target_input
 
 MOST = 6  # tokens that are followed at once: more lines are a thicket
 ASKED = "lens_asked"  # in the session: the run, and the lens, of which all columns are wanted
@@ -49,7 +48,7 @@ ROW: sheet.Param[int | None] = sheet.Param("lens_row", int, None, sheet.if_there
 PINNED = Tokens("pinned", str, [], lambda ids, size: [i for i in ids if i < size])
 
 frame = sheet.start_page(
-    "Logit lens", choices=[lenses.LENS, COLOUR, ROW, PINNED, TARGET, *trial.PARAMS]
+    "Logit lens", choices=[lenses.LENS, COLOUR, ROW, PINNED, targets.TARGET, *trial.PARAMS]
 )
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, keep=lens.KEEP)
@@ -122,7 +121,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
     )
     lenses.choose(lm)
     measure = COLOUR.choose("Colour", NAMES, help=told)
-    target = target_input(scene, "Token to follow")
+    target = targets.target_input(scene, "Token to follow")
 chosen = ROW.within(len(names))
 row = max(0, now.settled - 1) if chosen is None else chosen
 ranked = target.token if measure == "rank" else None
@@ -182,7 +181,7 @@ text = (
 )
 top = columns.columns(scene.run, parts, read.cells).ids[..., 0]
 itself = 0
-if which == LOGIT:
+if which == lenses.LOGIT:
     itself = int((top[0] == np.array(scene.run.ids[start:stop])).sum())
 if itself:
     text += f" In {itself} of {stop - start} columns the first row simply repeats the token that was read"

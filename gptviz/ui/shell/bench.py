@@ -94,6 +94,15 @@ class Question(Target):
             return f"logit of {self.shown} − {self.against_shown or 'the mean'}"
         return f"{self.measure} of {self.shown}"
 
+    @property
+    def gives(self) -> str:
+        """What a muted part outputs, in words."""
+        return GIVES[self.baseline]
+
+    def is_first(self, run: Run, position: int) -> bool:
+        """Whether the answer is the model's first choice after a position."""
+        return int(logits_at(run, position).argmax()) == self.token
+
     def number(self, value: float) -> str:
         """A measured value with its digits and its unit, for a sentence."""
         if self.measure == "probability":

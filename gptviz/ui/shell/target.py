@@ -17,7 +17,7 @@ from gptviz import LanguageModel, Run
 from gptviz.analysis.lens import top_ids
 from gptviz.analysis.next_token import Candidates, candidates
 from gptviz.digits import significant
-from gptviz.engine.sampling import Sampling
+from gptviz.engine.sampling import AS_IT_IS, Sampling
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.ui import runs
 from gptviz.ui.buttons import button
@@ -93,6 +93,11 @@ def candidates_at(
 ) -> Candidates:
     """Return the first `count` tokens after a position with these settings, and those `also` at any rank."""
     return candidates(logits_at(run, position), count, sampling, also)
+
+
+def choices_at(run: Run, position: int, count: int, also: tuple[int, ...] = ()) -> Candidates:
+    """`candidates_at` by the model's own probabilities."""
+    return candidates_at(run, position, AS_IT_IS, count, also)
 
 
 @per_run
