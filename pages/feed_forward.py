@@ -104,7 +104,7 @@ with above:
         which=(f"block{block}",),
     )
 
-fires_if = "It fires if its number before GELU is above 0"
+fires_if = "A unit fires if its number before GELU is above 0"
 if put_here:
     told = (
         f"{fires_if}. A change puts other numbers in the place of what GELU makes of them, also of "
