@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.ablation import BASELINES
 from gptviz.analysis.against import difference
 from gptviz.analysis.circuit_passes import Head, Passes, all_heads
-from gptviz.analysis.circuit_search import score, subsets, written
+from gptviz.analysis.circuit_search import ROUNDING, score, subsets, written
 from gptviz.analysis.copying import copying_scores
 from gptviz.analysis.head_general import known_general
 from gptviz.analysis.logit_attribution import source_tokens
@@ -428,9 +428,11 @@ def _error(values: Values) -> float:
 
 
 def _in_errors(values: Values) -> Values:
-    """Means over the first axis in standard errors; 0 where all values are 0."""
+    """Means over the first axis in standard errors; infinite where all values are the same, 0 where they are 0."""
+    means = values.mean(axis=0)
     errors = values.std(axis=0, ddof=1) / len(values) ** 0.5
-    return np.asarray(values.mean(axis=0) / np.where(errors > 0, errors, np.inf))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.abs(means) > ROUNDING, means / errors, 0.0)
 
 
 # ---- the tests ----

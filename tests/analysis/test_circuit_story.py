@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
+from gptviz.analysis import copying
 from gptviz.analysis.circuit_passes import edits_of
 from gptviz.analysis.circuit_story import LEAST, ROLES, story
-from gptviz.analysis.prompts import Prompt, indirect_objects
+from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
 from tests.analysis.test_patched_paths import by_hooks
 from tests.conftest import random_lm
 
@@ -61,3 +63,85 @@ def test_what_is_no_sentence_with_two_names_is_refused(mini):
         story(mini, [*few, Prompt("Mary met John", " Mary", " John")])
     with pytest.raises(ValueError, match="must be one of zero, mean, sample"):
         story(mini, baseline="none")
+
+
+# where each thing stands in the planted model's stream
+NAMED = 40  # the most names: a dimension each
+ID = 0  # which name a token is
+COPIED = 40  # which name the duplicate-token head has found
+AWAY = 80  # which name the last token is to look away from
+PLACE = 120  # which position
+IS_NAME = 140
+IS_END = 141
+IS_FIRST = 142
+WIDTH = 144
+
+
+def planted():
+    """A model with the circuit of the paper and nothing else: a head a block, by its weights alone."""
+    lm = random_lm(0, n_layers=3, n_heads=2, emb_dim=2 * WIDTH, context_length=20)
+    names = [lm.encode(f" {name}")[0] for name in NAMES if len(lm.encode(f" {name}")) == 1]
+    model = lm.model
+    for parameter in model.parameters():
+        torch.nn.init.zeros_(parameter)
+    for norm in [model.final_norm, *(n for b in model.trf_blocks for n in (b.norm1, b.norm2))]:
+        torch.nn.init.ones_(norm.scale)
+    for number, token in enumerate(names):
+        model.tok_emb.weight.data[token, [ID + number, IS_NAME]] = 1
+        model.out_head.weight.data[token, ID + number] = 1
+    model.tok_emb.weight.data[lm.encode(" to")[0], IS_END] = 1
+    for position in range(20):
+        model.pos_emb.weight.data[position, PLACE + position] = 1
+    model.pos_emb.weight.data[0, IS_FIRST] = 1
+    duplicate, inhibition, mover = (block.att for block in model.trf_blocks)
+    every = range(NAMED)
+    places = range(20)
+    # a name looks at the same name, not at itself, and at the first token where there is none
+    set_weights(duplicate.W_query, [(i, ID + i, 2) for i in every])
+    set_weights(duplicate.W_key, [(i, ID + i, 2) for i in every])
+    set_weights(duplicate.W_query, [(NAMED + p, PLACE + p, 3) for p in places])
+    set_weights(duplicate.W_key, [(NAMED + p, PLACE + p, -3) for p in places])
+    duplicate.W_query.bias.data[NAMED + 20] = 10
+    set_weights(duplicate.W_key, [(NAMED + 20, IS_FIRST, 2)])
+    set_weights(duplicate.W_value, [(i, ID + i, 1) for i in every])
+    set_weights(duplicate.out_proj, [(COPIED + i, i, 0.05) for i in every])
+    # the last token looks at the latest name, and takes what the duplicate-token head has found there
+    set_weights(inhibition.W_query, [(0, IS_END, 4)])
+    set_weights(inhibition.W_key, [(0, IS_NAME, 12), *((0, PLACE + p, p / 2) for p in places)])
+    set_weights(inhibition.W_value, [(i, COPIED + i, 1) for i in every])
+    set_weights(inhibition.out_proj, [(AWAY + i, i, 0.2) for i in every])
+    # the last token looks at the names but for that one, and copies
+    set_weights(mover.W_query, [(i, AWAY + i, -1) for i in every])
+    set_weights(mover.W_query, [(NAMED, IS_END, 3)])
+    set_weights(mover.W_key, [*((i, ID + i, 1) for i in every), (NAMED, IS_NAME, 3)])
+    set_weights(mover.W_value, [(i, ID + i, 1) for i in every])
+    set_weights(mover.out_proj, [(ID + i, i, 0.5) for i in every])
+    return lm, names
+
+
+def set_weights(layer, weights):
+    """Set single weights of a layer: (to, from, weight)."""
+    for to, source, weight in weights:
+        layer.weight.data[to, source] = weight
+
+
+def test_a_planted_circuit_is_told(monkeypatch):
+    lm, names = planted()
+    monkeypatch.setattr(copying, "sampled", lambda lm: names)  # as in the paper, names are copied
+    told = story(lm, indirect_objects(lm, LEAST))
+    assert told.right == LEAST
+    shown = {claim.role.name: claim.heads for claim in told.claims if claim.shown}
+    assert shown == {
+        "name mover": ((2, 0),),
+        "S-inhibition": ((1, 0),),
+        "duplicate token": ((0, 0),),
+    }
+    for role in shown:
+        claim = told.claim(role)
+        assert claim.effect > 3 * claim.effect_se
+        assert "shown" not in claim.sentence
+    assert told.worth.heads == ((0, 0), (1, 0), (2, 0))
+    # nobody else does anything: the circuit is the model, and no head of it can go
+    assert told.worth.faithfulness == pytest.approx(0, abs=1e-4)
+    assert told.worth.completeness == pytest.approx(0, abs=1e-4)
+    assert min(told.worth.minimality) > 0.1 * told.worth.whole
