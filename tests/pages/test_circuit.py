@@ -234,7 +234,7 @@ def test_the_story_is_told_when_it_is_asked_for(run_page, mini, monkeypatch):
     at.button(key="circuit_story").click().run()
     assert at.query_params["story"] == "on"
     told = circuit_story.story(mini, baseline="zero")
-    lines = [one.value for one in at.markdown]
+    lines = [line for one in at.markdown for line in one.value.splitlines()]
     assert any(f"right name in **{told.right} of {told.n}**" in line for line in lines)
     for claim in told.claims:
         role = claim.role.name

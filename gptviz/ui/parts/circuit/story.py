@@ -37,8 +37,7 @@ def draw(scene: Scene, baseline: str) -> None:
         stop=partial(STORY.set, "off"),
     )
     st.markdown(_first(told))
-    for claim in told.claims:
-        st.markdown(_line(claim))
+    st.markdown("\n".join(map(_line, told.claims)))
     st.markdown(_worth(told.worth))
     st.caption(
         "±: the standard error. A role is shown if a head passes on more than nine of ten heads do, if it looks "
