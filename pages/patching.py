@@ -156,7 +156,7 @@ if other is None or second.lengths_differ(scene, other):
 
 with bar:
     # the other text's answer, as long as nobody chose
-    explained = asks(instead=bench.asked_at(replace(scene.run.plain, ids=other.ids), at).answer)
+    explained = asks(instead=second.answer_of(scene, other))
 patches = tuple(edit for edit in scene.run.edits if edit.value == value_of(other.ids))
 unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if edit not in patches))
 pair = Pair(unpatched, replace(unpatched, ids=other.ids))

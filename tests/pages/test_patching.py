@@ -200,7 +200,7 @@ def test_two_names_open_with_their_exchange_and_offer_the_rest(run_page, mini):
     assert at.text_input(key="other_box").value == (
         "When Mary and Tom left the garden, Mary gave the flowers to"
     )
-    assert "other" not in at.query_params and len(charts(at)) == 3 and not at.warning
+    assert "other" not in at.query_params and len(charts(at)) == 4 and not at.warning
     offered = [one.label for one in at.button if (one.key or "").startswith("other_text_")]
     assert offered == [
         "Swap the two names",

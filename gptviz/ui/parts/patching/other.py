@@ -15,7 +15,7 @@ from gptviz.analysis import counterpart as counterparts
 from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.alignment import filled, missing, side_by_side
 from gptviz.analysis.counterpart import MOST, Counterpart
-from gptviz.analysis.other_texts import OtherText, other_texts
+from gptviz.analysis.other_texts import OtherText, other_texts, told_apart
 from gptviz.analysis.patches import value_of
 from gptviz.figures.theme import palette
 from gptviz.ui import runs
@@ -24,8 +24,10 @@ from gptviz.ui.models.choice import DEFAULT_MODEL
 from gptviz.ui.runs import per_run
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for
 from gptviz.ui.shell import changes, state
+from gptviz.ui.shell.bench import asked_at
 from gptviz.ui.shell.prompt import read
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.target import logits_at
 from gptviz.ui.words import as_code, capital, counted, escaped, show_id
 
 DENOISING, NOISING = DIRECTIONS
@@ -239,6 +241,17 @@ def _offer(offers: tuple[OtherText, ...], text: str | None) -> None:
             button(label, key, _choose, offer.text, primary=is_shown, help=help)
         hint = "Changes one token of your text: the change that moves the prediction most, of those tried."
         button("One other token", "other_make", _choose, None, True, primary=MADE.value, help=hint)
+
+
+def answer_of(scene: Scene, other: Other) -> int:
+    """The word that the other text is asked for; where that is your text's, the one that it makes likelier by most."""
+    mine = scene.run.plain
+    theirs = replace(mine, ids=other.ids)
+    answer = asked_at(theirs, scene.position).answer
+    if answer != asked_at(mine, scene.position).answer:
+        return answer
+    mine_says, theirs_says = (logits_at(run, scene.position) for run in (mine, theirs))  # (V,) each
+    return told_apart(mine_says, theirs_says)[1]
 
 
 def lengths_differ(scene: Scene, other: Other) -> bool:
