@@ -23,7 +23,7 @@ ASKED = {
     "patching": [{"other": "a 🙂 b 好 a 🙂"}],
 }
 NAMES = {"token", "query", "left_token", "right_token"}  # columns of tokens, where they hold texts
-LAST = ("sum", "mean", "others")  # what stands there in a row of sums
+LAST = ("sum", "mean", "others", "others together")  # what stands there in a row of sums
 
 
 def tables(at) -> list[pd.DataFrame]:
