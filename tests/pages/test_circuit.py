@@ -245,7 +245,7 @@ def test_the_story_is_told_when_it_is_asked_for(run_page, mini, monkeypatch):
         assert fixed(claim.effect, 2) in line or claim.nearest is None
     whole = fixed(told.worth.whole, 2)
     (worth,) = [line for line in lines if line.startswith("**As a circuit**")]
-    assert whole in worth and "every other head outputs 0;" in worth
+    assert whole in worth and "every other head outputs 0. " in worth
     is_shown = any(claim.shown for claim in told.claims)
     assert ("no role is shown" in worth) == (not is_shown)
     assert not [one for one in at.caption if "the changed model" in one.value]
