@@ -338,7 +338,7 @@ def _sentence(lm: LanguageModel, number: int, prompt: Prompt, names: Sequence[in
     if not free:
         raise ValueError(
             f"sentence {number}, {prompt.text!r}, needs a third name for its first mention, and none of the "
-            f"{len(NAMES)} names that are known ({', '.join(NAMES[:3])} ...) is one token of {lm.name}"
+            f"{len(NAMES)} known names ({', '.join(NAMES[:3])} ...) that it has not is one token of {lm.name}"
         )
     third = free[number % len(free)]
     first = ids.index(instead)
