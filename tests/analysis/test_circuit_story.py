@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.analysis import copying
+from gptviz.analysis import circuit_story, copying
 from gptviz.analysis.circuit_passes import edits_of
 from gptviz.analysis.circuit_story import LEAST, ROLES, story
 from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
@@ -43,7 +43,7 @@ def test_numbers_are_those_of_passes_with_hooks():
         whole.append(float(logits[pair[0]] - logits[pair[1]]))
         patched = [by_hooks(lm, own, other, head, "logits", pair, -1) for head in members]
         effects.append(sum(whole[-1] - logit for logit in patched))
-        left = lm.trace(own, edits=edits_of(lm, told.worth.heads)).logits(-1).double()
+        left = lm.trace(own, edits=edits_of(lm, told.worth.heads, "sample")).logits(-1).double()
         circuit.append(float(left[pair[0]] - left[pair[1]]))
     assert claim.effect == pytest.approx(np.mean(effects), abs=1e-4)
     assert claim.effect_se == pytest.approx(np.std(effects, ddof=1) / LEAST**0.5, abs=1e-4)
@@ -57,12 +57,30 @@ def test_numbers_are_those_of_passes_with_hooks():
 
 def test_what_is_no_sentence_with_two_names_is_refused(mini):
     few = indirect_objects(mini, LEAST - 1)
-    with pytest.raises(ValueError, match="7 sentences with two names given; a story needs 8"):
+    with pytest.raises(ValueError, match="11 sentences with two names given; a story needs 12"):
         story(mini, few)
-    with pytest.raises(ValueError, match=r"sentence 7, .* a story needs one token once"):
+    with pytest.raises(ValueError, match=r"sentence 11, .* a story needs one token once"):
         story(mini, [*few, Prompt("Mary met John", " Mary", " John")])
     with pytest.raises(ValueError, match="must be one of zero, mean, sample"):
         story(mini, baseline="none")
+
+
+def test_a_third_name_is_needed(mini, monkeypatch):
+    """Where no other name is one token, a sentence says so; it is no StopIteration."""
+    prompts = indirect_objects(mini, LEAST)
+    monkeypatch.setattr(circuit_story, "NAMES", ("Xquqzzle",))
+    with pytest.raises(ValueError, match=r"sentence 0, .* needs a third name"):
+        story(mini, prompts)
+
+
+def test_third_names_stand_in_no_sentence_and_are_not_all_the_same(mini):
+    names = circuit_story._single_names(mini)
+    read = [
+        circuit_story._sentence(mini, *numbered, names)
+        for numbered in enumerate(indirect_objects(mini, LEAST))
+    ]
+    assert all(one.third not in one.ids for one in read)
+    assert len({one.third for one in read}) > LEAST / 2
 
 
 # where each thing stands in the planted model's stream

@@ -10,8 +10,10 @@ from gptviz.analysis import circuit, circuit_story
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, ranking, score
 from gptviz.digits import fixed, significant
+from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.shell import slow
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.models.checkpoints import makers
 from tests.specs import charts, keys, opened, paragraph, prose, words
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -242,4 +244,28 @@ def test_the_story_is_told_when_it_is_asked_for(run_page, mini, monkeypatch):
         assert ("**shown**" in line) == claim.shown
         assert fixed(claim.effect, 2) in line or claim.nearest is None
     whole = fixed(told.worth.whole, 2)
-    assert any(line.startswith("**As a circuit**") and whole in line for line in lines)
+    (worth,) = [line for line in lines if line.startswith("**As a circuit**")]
+    assert whole in worth and "every other head outputs 0. " in worth
+    is_shown = any(claim.shown for claim in told.claims)
+    assert ("no role is shown" in worth) == (not is_shown)
+    assert not [one for one in at.caption if "the changed model" in one.value]
+
+
+def test_a_model_without_the_sentences_words_keeps_the_rest_of_the_page(
+    run_page, monkeypatch, tmp_path
+):
+    """The address may ask for the story all the same: a sentence stands there, no button and no warning."""
+    monkeypatch.setenv(ALLOW_PATHS, "1")
+    folder = makers.save_characters(tmp_path)
+    at = run_page("circuit", model=f"path:{folder}", text="ABBA! 1", story="on")
+    lines = [one.value for one in at.markdown]
+    assert any(line.startswith("It cannot be told here") for line in lines)
+    assert "circuit_story" not in [one.key for one in at.button] and not at.warning
+    assert "Over many texts" in [one.value for one in at.subheader]
+
+
+def test_a_story_that_is_refused_keeps_the_rest_of_the_page(run_page, monkeypatch):
+    monkeypatch.setattr(circuit_story, "COUNT", circuit_story.LEAST - 1)
+    at = run_page("circuit", text=DEFAULT_TEXT, story="on")
+    assert any("a story needs" in one.value for one in at.warning)
+    assert "Over many texts" in [one.value for one in at.subheader]
