@@ -70,9 +70,10 @@ father mother | brother sister | son daughter | sons daughters | brothers sister
 gentleman lady | grandfather grandmother | nephew niece | lord lady | actor actress | Mr Mrs
 """
 _EXCHANGED: dict[str, str] = {}
-for _he, _she in re.findall(r"(\w+) (\w+)", _PAIRS):
+for _he, _she in re.findall(r"(\w+) (\w+)", _PAIRS.lower()):
     _EXCHANGED.setdefault(_he, _she)
     _EXCHANGED.setdefault(_she, _he)
+_OF_HIM = {"him": "her", "hers": "his"}
 # behind "her" these words begin something else: it was "him", not "his"
 _BEHIND_HIM = (
     "a|an|and|as|at|but|by|for|from|if|in|into|of|on|or|so|that|the|then|to|when|while|with"
@@ -84,7 +85,7 @@ _HIM = re.compile(rf"(?! *[^\W\d_])| +(?:{_BEHIND_HIM})(?!\w)")
 
 
 def of_the_other(match: re.Match[str]) -> str:
-    """The word of the other sex for a match of `GENDERED`, with as large a first letter.
+    """The word of the other sex for a match of `GENDERED`, in letters as large; itself if it is none.
 
     "her" becomes "him" where no noun follows, else "his": as before the end of the text.
     """
@@ -100,10 +101,14 @@ def of_the_other(match: re.Match[str]) -> str:
         other = "hers"
         if ends or re.match(r" +[^\W\d_]", behind):
             other = "her"
-    else:
-        other = {"him": "her", "hers": "his"}.get(word) or _EXCHANGED.get(
-            found, _EXCHANGED.get(word, "")
-        )
+    elif word in _OF_HIM:
+        other = _OF_HIM[word]
+    elif word in _EXCHANGED:
+        other = _EXCHANGED[word]
+    else:  # a letter that only stands for another one in any case: an old s
+        return found
+    if found.isupper():
+        return other.upper()
     if found[0].isupper():
-        return other[0].upper() + other[1:]
+        return other.capitalize()
     return other

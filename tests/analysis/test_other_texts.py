@@ -187,6 +187,9 @@ def test_he_and_she(mini):
     assert as_text(mini, he)[HE_AND_SHE] == she and as_text(mini, she)[HE_AND_SHE] == he
     said = GENDERED.sub(of_the_other, "She saw her and her hat. He told him: it is his, not hers")
     assert said == "He saw him and his hat. She told her: it is hers, not his"
+    written = "MR Smith said. the mr and Mrs King, HE and Her, ſhe"
+    said = GENDERED.sub(of_the_other, written)
+    assert said == "MRS Smith said. the mrs and Mr Queen, SHE and Him, ſhe"
     lost = as_text(mini, "Mary lost her key, so")[HE_AND_SHE]
     name, rest = lost.split(" ", 1)
     assert name in HE and rest == "lost his key, so" and not set(HE) & set(SHE)
