@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from gptviz.analysis.alignment import are_in_step
 from gptviz.analysis.names import mentions, renamed
 from gptviz.analysis.prompts import NAMES, PLACES, THINGS, Prompt
 from gptviz.engine.given import ids_of
@@ -102,8 +103,8 @@ def filled(
     """Return at most `count` different sentences, drawn by `seed`; all of them where there are fewer.
 
     A word for {A} or {B} must be one token of the model with a space before it, and the other text must have
-    as many tokens: what is not so is left out, with the reason. Raises ValueError, a sentence, for a name
-    without a list, no {A}, too many sentences, and where nothing is left.
+    as many tokens, and each word at the same ones: what is not so is left out, with the reason. Raises
+    ValueError, a sentence, for a name without a list, no {A}, too many sentences, and where nothing is left.
     """
     if whole("count", count, 1) > MOST:
         raise ValueError(f"{count} sentences are asked for; at most {MOST} are made")
@@ -132,11 +133,9 @@ def filled(
         if prompt.text in seen:  # without {B} it would come again with another rival
             continue
         seen.add(prompt.text)
-        lengths = [_count(lm, text) for text in (prompt.text, prompt.other or "")]
-        if None in lengths:
-            left_out[prompt.text] = f"{lm.name} cannot read all of its characters"
-        elif lengths[0] != lengths[1]:
-            left_out[prompt.text] = f"it has {lengths[0]} tokens, its other text {lengths[1]}"
+        why = _why_not(lm, prompt)
+        if why:
+            left_out[prompt.text] = why
         else:
             prompts.append(prompt)
         if len(prompts) == count:
@@ -161,6 +160,21 @@ def _not_one(lm: LanguageModel, tokens: int | None) -> str:
     if tokens is None:
         return f"{lm.name} cannot read all of its characters"
     return f"it is {tokens} tokens of {lm.name}, and an answer is one"
+
+
+def _why_not(lm: LanguageModel, prompt: Prompt) -> str:
+    """Why a sentence cannot be compared with its other text; "" where it can."""
+    try:
+        own, other = (ids_of(lm, text) for text in (prompt.text, prompt.other or ""))
+    except ValueError:
+        return f"{lm.name} cannot read all of its characters"
+    if own == other:
+        return "its other text is the same"
+    if len(own) != len(other):
+        return f"it has {len(own)} tokens, its other text {len(other)}"
+    if not are_in_step(lm, own, other):
+        return "some of its words stand at other tokens in its other text"
+    return ""
 
 
 def _count(lm: LanguageModel, text: str) -> int | None:
