@@ -26,6 +26,8 @@ from gptviz.text.suggest import did_you_mean
 
 MOST = 100  # sentences
 LONGEST = 2_000  # characters of a template, and of its lists
+LONGEST_SENTENCE = 20_000  # characters of what a template is filled to
+TRIED = 2_000  # sentences that are read by the tokenizer before no more are looked for
 WORDS = 200  # of a list
 ENUMERATED = 20_000  # combinations of words that are all written down before some are drawn
 
@@ -104,15 +106,22 @@ def filled(
 
     A word for {A} or {B} must be one token of the model with a space before it, and the other text must have
     as many tokens, and each word at the same ones: what is not so is left out, with the reason. Raises
-    ValueError, a sentence, for a name without a list, no {A}, too many sentences, and where nothing is left.
+    ValueError, a sentence, for a name without a list, neither {A} nor {B}, too many or too long sentences, and
+    where nothing is left. At most `TRIED` sentences are looked at.
     """
     if whole("count", count, 1) > MOST:
         raise ValueError(f"{count} sentences are asked for; at most {MOST} are made")
     template = template.rstrip()
-    names = list(dict.fromkeys([*holes(template), ANSWER, INSTEAD]))
+    in_template = holes(template)
+    names = list(dict.fromkeys([*in_template, ANSWER, INSTEAD]))
     for name in names:
         if name not in lists:
             raise ValueError(_no_list(name, lists))
+    if ANSWER not in in_template and INSTEAD not in in_template:
+        raise ValueError(
+            "the template has neither {A} nor {B}, so its other text would be the same: write {A} where the "
+            "answer stands"
+        )
     left_out: dict[str, str] = {}
     words: dict[str, list[str]] = {}
     for name in names:
@@ -126,12 +135,20 @@ def filled(
         raise ValueError(
             f"none of the words of {short} is one token of {lm.name}, as an answer must be"
         )
+    longest = _length(template, {name: max(words[name], key=len) for name in names})
+    if longest > LONGEST_SENTENCE:
+        raise ValueError(
+            f"a sentence of this template has up to {longest:,} characters; at most {LONGEST_SENTENCE:,} are "
+            "read: use shorter words, or fewer braces"
+        )
     prompts: list[Prompt] = []
     seen: set[str] = set()
     for chosen in _drawn(words, lists, seed):
         prompt = _prompt(template, chosen)
         if prompt.text in seen:  # without {B} it would come again with another rival
             continue
+        if len(seen) == TRIED:
+            break
         seen.add(prompt.text)
         why = _why_not(lm, prompt)
         if why:
@@ -196,6 +213,12 @@ def _prompt(template: str, chosen: Mapping[str, str]) -> Prompt:
 def _written(template: str, words: Mapping[str, str]) -> str:
     """The template with these words in its braces."""
     return _HOLE.sub(lambda hole: words[hole[1].strip()], template)
+
+
+def _length(template: str, words: Mapping[str, str]) -> int:
+    """The number of characters of `_written`."""
+    of_holes = sum(len(words[hole.strip()]) for hole in _HOLE.findall(template))
+    return len(_HOLE.sub("", template)) + of_holes
 
 
 def _drawn(
