@@ -46,7 +46,8 @@ _NUMBERS = (
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LISTS: tuple[Sequence[str], ...] = (_DAYS, _MONTHS, _NUMBERS, _LETTERS, _LETTERS.lower())
 _CIRCLES = (_DAYS, _MONTHS)  # whose first item comes again after the last
-_ITEM = re.compile(r"[A-Za-z]+|\d+")
+_ITEM = re.compile(r"[A-Za-z]+|[0-9]+")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")  # one that is written as `str` writes it
 _BETWEEN = re.compile(r"[\s,;]+(?:and\s+)?")
 
 # the capitals of countries, of one word each
@@ -231,8 +232,10 @@ def _sequence(asks: _Asks) -> _Pair | None:
     if not all(map(_BETWEEN.fullmatch, between)):
         return None
     tail = asks.text[items[-1].end() :]
-    # after "Monday, Tuesday, Wednesday" comes a comma, and after "A B C" the next letter
+    # after "Monday, Tuesday, Wednesday" comes a comma, and after "A B C" the next letter; where each item has
+    # a line of its own, the next one comes behind a line break
     is_next = tail.strip() == between[-1].strip() or tail.strip(" ,") == "and"
+    is_next = is_next and ("\n" in tail) == ("\n" in between[-1])
     following = _after([item[0] for item in items])
     if not is_next or following is None:
         return None
@@ -241,7 +244,7 @@ def _sequence(asks: _Asks) -> _Pair | None:
 
 def _after(items: list[str]) -> str | None:
     """The item that comes after these; None where they are in no order that is known here."""
-    if all(item.isdecimal() for item in items):
+    if all(map(_NUMBER.fullmatch, items)):
         numbers = [int(item) for item in items]
         steps = {b - a for a, b in pairwise(numbers)}
         following = 2 * numbers[-1] - numbers[-2]

@@ -136,10 +136,20 @@ def test_a_sequence_goes_on(text, answer, instead):
 
 
 @pytest.mark.parametrize(
-    "text", ["X Y Z", "Monday, Tuesday", "1 2", "7 7 7", "A, B, C", "2 1 0", "x"]
-)
+    "text",
+    [
+        "X Y Z", "Monday, Tuesday", "1 2", "7 7 7", "A, B, C", "2 1 0", "x", "1\n2\n3", "1,\n2,\n3,", "A B C\n",
+        "001, 002, 003,", "١ ٢ ٣", f"{'9' * 5000} {'9' * 5000} {'9' * 5000}",
+    ],
+)  # fmt: skip
 def test_what_is_no_sequence_or_does_not_go_on_is_none(text):
     assert asked(text)[0] != "sequence"
+
+
+def test_a_sequence_of_lines_goes_on_in_a_line_of_its_own():
+    four = LM.encode("4")[0]
+    assert four != first("4")
+    assert asked("1\n2\n3\n") == ("sequence", four, LM.encode("3")[0])
 
 
 def test_a_pronoun_stands_against_that_of_the_other_gender():
