@@ -67,7 +67,7 @@ did does done about after before because ever never
 SMALL = frozenset(_SMALL.split())
 _WORD = re.compile(r" ?[^\W\d_]{2,}")
 # what may stand between two members of a sequence
-_BETWEEN = re.compile(r"[\s,;:.>-]*(?:(?:and|then|to|und|dann) )?")
+_BETWEEN = re.compile(r"[\s,;:.>-]*(?:(?:and|then|to|und|dann)(?: |$))?")
 _DIGITS = re.compile(r"(?<![\w.,])\d{1,9}(?!\w|[.,]\d)")
 _OPPOSITE = re.compile(rf"(?<=opposite of )(?:{'|'.join(OPPOSITES)})(?!\w)")
 _FACTS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(

@@ -170,6 +170,8 @@ def test_only_what_the_prediction_sees_decides(mini):
         ("One, two, three,", FURTHER, r"Two, three, four,"),
         ("1, 2, 3,", FURTHER, r"2, 3, 4,"),
         ("10, 20, 30,", FURTHER, r"20, 30, 40,"),
+        ("Monday, Tuesday and", FURTHER, r"(\w+), (\w+) and"),
+        ("1, 2, 3 and", FURTHER, r"2, 3, 4 and"),
         ("first, second and third,", FURTHER, r"(\w+), (\w+) and (\w+),"),
     ],
 )
