@@ -169,18 +169,24 @@ def other_texts(
 def told_apart(one: torch.Tensor, other: torch.Tensor, count: int = 12) -> tuple[int, int]:
     """The two tokens that tell two texts apart by their logits, (V,) each: what each text's model says first.
 
-    Where that is the same token, of the `count` first choices of either text the two whose log-probability
-    is higher after the one text, and after the other, by most.
+    Where that is the same token, of the `count` first choices of either text the one whose log-probability is
+    higher after the one text by most, and of the others the one for which it is so least, or which falls. They
+    are never the same: where the logits are, the first two choices. Raises ValueError for a single token.
     """
+    if len(one) < 2:
+        raise ValueError(
+            "a vocabulary of one token has no two words; give a model with more tokens"
+        )
     first = int(one.argmax())
     second = int(other.argmax())
     if first != second:
         return first, second
-    count = min(count, len(one))
+    count = min(max(count, 2), len(one))
     choices = torch.cat([one.topk(count).indices, other.topk(count).indices])  # (2 * count,)
     gained = one.double().log_softmax(0) - other.double().log_softmax(0)  # (V,)
-    of_choices = gained[choices]
-    return int(choices[of_choices.argmax()]), int(choices[of_choices.argmin()])
+    first = int(choices[gained[choices].argmax()])
+    choices = choices[choices != first]
+    return first, int(choices[gained[choices].argmin()])
 
 
 def _rank(other: OtherText) -> int:

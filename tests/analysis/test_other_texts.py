@@ -248,5 +248,7 @@ def test_two_tokens_tell_texts_apart_even_where_both_say_the_same_first(mini):
     assert told_apart(peaked, moved, count=3) == (2, 4)
     assert told_apart(peaked, moved, count=99) == (2, 4)
     assert told_apart(moved, peaked, count=3) == (4, 2)
-    same = told_apart(peaked, peaked)
-    assert same[0] == same[1]  # nothing tells a text from itself
+    assert told_apart(peaked, peaked) == told_apart(peaked, peaked, count=1) == (0, 2)  # first two
+    assert told_apart(peaked, moved, count=1) == (2, 4)
+    with pytest.raises(ValueError, match="one token"):
+        told_apart(torch.zeros(1), torch.zeros(1))
