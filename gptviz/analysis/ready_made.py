@@ -11,7 +11,15 @@ from itertools import zip_longest
 from gptviz.analysis.alignment import are_in_step
 from gptviz.analysis.prompts import PLACES, THINGS, Prompt, indirect_objects
 from gptviz.analysis.templates import filled, read_lists
-from gptviz.analysis.word_classes import LETTERS, MONTHS, NUMBERS, ORDINALS, WEEKDAYS
+from gptviz.analysis.word_classes import (
+    CAPITALS,
+    LETTERS,
+    MONTHS,
+    NUMBERS,
+    OPPOSITES,
+    ORDINALS,
+    WEEKDAYS,
+)
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import one_of, whole
 from gptviz.engine.language_model import LanguageModel
@@ -42,42 +50,8 @@ PRONOUNS = (
     ("The {} took off", " his", " her"),
 )
 FACTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "The capital of {} is",
-        (
-            ("France", "Paris"),
-            ("England", "London"),
-            ("Italy", "Rome"),
-            ("Spain", "Madrid"),
-            ("Germany", "Berlin"),
-            ("Russia", "Moscow"),
-            ("Japan", "Tokyo"),
-            ("China", "Beijing"),
-            ("Austria", "Vienna"),
-            ("Greece", "Athens"),
-            ("Egypt", "Cairo"),
-            ("Ireland", "Dublin"),
-            ("Norway", "Oslo"),
-            ("Poland", "Warsaw"),
-        ),
-    ),
-    (
-        "The opposite of {} is",
-        (
-            ("hot", "cold"),
-            ("big", "small"),
-            ("old", "young"),
-            ("good", "bad"),
-            ("high", "low"),
-            ("long", "short"),
-            ("dark", "light"),
-            ("rich", "poor"),
-            ("hard", "soft"),
-            ("black", "white"),
-            ("up", "down"),
-            ("left", "right"),
-        ),
-    ),
+    ("The capital of {} is", tuple(CAPITALS.items())),
+    ("The opposite of {} is", tuple(zip(OPPOSITES[::2], OPPOSITES[1::2], strict=True))),
     (
         "The wife of the {} is the",
         (("king", "queen"), ("prince", "princess"), ("father", "mother"), ("uncle", "aunt")),

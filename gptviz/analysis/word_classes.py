@@ -7,16 +7,37 @@ behind its last word.
 import re
 from dataclasses import dataclass
 
-COUNTRIES = (
-    "France", "Germany", "Italy", "Spain", "England", "Russia", "China", "Japan", "India", "Greece", "Egypt",
-    "Poland", "Austria", "Hungary", "Norway", "Sweden", "Portugal", "Denmark", "Ireland", "Scotland",
-    "Switzerland", "Finland", "Belgium", "Brazil", "Mexico", "Canada", "Australia", "Cuba", "Iran",
-)  # fmt: skip
-CITIES = (
-    "Paris", "Berlin", "Rome", "Madrid", "London", "Moscow", "Beijing", "Tokyo", "Athens", "Cairo", "Warsaw",
-    "Vienna", "Budapest", "Oslo", "Stockholm", "Lisbon", "Copenhagen", "Dublin", "Edinburgh", "Bern",
-    "Helsinki", "Brussels", "Ottawa", "Havana",
-)  # fmt: skip
+# the capitals of countries, of one word each
+CAPITALS = {
+    "France": "Paris",
+    "Germany": "Berlin",
+    "Italy": "Rome",
+    "Spain": "Madrid",
+    "England": "London",
+    "Russia": "Moscow",
+    "China": "Beijing",
+    "Japan": "Tokyo",
+    "Greece": "Athens",
+    "Egypt": "Cairo",
+    "Poland": "Warsaw",
+    "Austria": "Vienna",
+    "Hungary": "Budapest",
+    "Norway": "Oslo",
+    "Sweden": "Stockholm",
+    "Portugal": "Lisbon",
+    "Denmark": "Copenhagen",
+    "Ireland": "Dublin",
+    "Scotland": "Edinburgh",
+    "Switzerland": "Bern",
+    "Finland": "Helsinki",
+    "Belgium": "Brussels",
+    "Canada": "Ottawa",
+    "Cuba": "Havana",
+    "Peru": "Lima",
+    "Turkey": "Ankara",
+}
+COUNTRIES = (*CAPITALS, "India", "Brazil", "Mexico", "Australia", "Iran")
+CITIES = tuple(CAPITALS.values())
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
@@ -29,8 +50,8 @@ ORDINALS = (
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
 )  # fmt: skip
 LETTERS = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-ALSO_WORDS = ("March", "May")  # months that are as well something else
-# a word that "the opposite of" may stand before
+ALSO_WORDS = ("March", "May", "Turkey")  # months and a country that are as well something else
+# words that "the opposite of" may stand before; each second one is the opposite of the one before it
 OPPOSITES = (
     "hot", "cold", "big", "small", "old", "young", "good", "bad", "high", "low", "long", "short", "dark", "light",
     "rich", "poor", "hard", "soft", "black", "white", "up", "down", "left", "right", "true", "false",

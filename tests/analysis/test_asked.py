@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from gptviz.analysis.asked import CAPITALS, KINDS, asked_after, asked_of
+from gptviz.analysis.asked import KINDS, asked_after, asked_of
+from gptviz.analysis.word_classes import CAPITALS, CITIES, COUNTRIES
 from tests.conftest import random_lm
 
 LM = random_lm()
@@ -113,6 +114,11 @@ def test_a_fact_stands_against_the_whole_word_that_the_model_likes_best():
     assert asked("The capital of Spain is", logits) == ("fact", first("Madrid"), first("London"))
 
 
+def test_a_country_whose_capital_is_asked_for_can_be_exchanged():
+    assert {*CAPITALS} < {*COUNTRIES} and {*CAPITALS.values()} == {*CITIES}
+    assert len({*COUNTRIES}) == len(COUNTRIES) and len({*CITIES}) == len(CITIES)
+
+
 def test_unknown_facts_are_not_made_up():
     assert asked("The capital of Atlantis is")[0] == "first two"
 
@@ -128,6 +134,7 @@ def test_unknown_facts_are_not_made_up():
         ("a, b, c,", "d", "c"),
         ("They counted: 2, 3, 4,", "5", "4"),
         ("5 4 3", "2", "3"),
+        ("first, second, third,", "fourth", "third"),
     ],
 )
 def test_a_sequence_goes_on(text, answer, instead):
