@@ -17,7 +17,7 @@ from itertools import pairwise
 import torch
 
 from gptviz.analysis.lens import top_ids
-from gptviz.analysis.names import persons
+from gptviz.analysis.names import once_and_again
 from gptviz.analysis.word_classes import CAPITALS, LETTERS, ORDERED, Ordered
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.language_model import LanguageModel
@@ -79,9 +79,10 @@ def asked_after(lm: LanguageModel, ids: Sequence[int], logits: torch.Tensor) -> 
     Two persons of whom one is named once: the answer is that one, where a name may follow here. Tokens that
     stand there twice: the token that came next last time. A country, and its capital, as in "The capital of
     Italy is". Three or more days, months, numbers, ordinals or letters in order: the next one, instead of the
-    last one. The model's first choice where it is a pronoun: that of the other gender; and behind a tag as ",
-    isn't", "he" or "she", the likelier one. Otherwise its first choice instead of its second. Raises
-    ValueError for a vocabulary of a single token.
+    last one. The model's first choice where it is a pronoun: that of the other gender; behind the "isn't" of a
+    tag question, the likelier one of "he" and "she". Otherwise its first choice instead of its second.
+
+    Raises ValueError for a vocabulary of a single token.
     """
     if len(logits) < 2:
         raise ValueError(
@@ -133,14 +134,10 @@ class _Asks:
 
 def _names(asks: _Asks) -> _Pair | None:
     """The person who is named once, instead of the other one of two."""
-    names = persons(asks.text)
-    if len(names) != 2:
+    named = once_and_again(asks.text)
+    if named is None:
         return None
-    counts = {name: len(re.findall(rf"\b{name}\b", asks.text)) for name in names}
-    once, often = sorted(names, key=lambda name: counts[name])
-    if counts[once] != 1 or counts[often] < 2:
-        return None
-    pair = asks.pair_of(once, often)
+    pair = asks.pair_of(*named)
     if pair is None:
         return None
     if _BEFORE_A_PERSON.search(asks.text) or {*pair} & {*asks.best}:

@@ -243,7 +243,8 @@ def _tokens(count: int) -> str:
 def _of_two_names(asked: _Asked) -> Iterator[Iterable[_Changed]]:
     """The four texts for two names, where one of them comes again before the prediction.
 
-    Of more than two names these are the one that was named last, and the last other one.
+    Of more than two names these are the last one of those that stand there twice or more, and the last of all
+    others.
     """
     named = [mention for mention in mentions(asked.text) if mention.start < asked.end]
     again = [m for m in named if sum(m.name == one.name for one in named) > 1]

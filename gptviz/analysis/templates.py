@@ -17,7 +17,7 @@ from itertools import product
 from math import prod
 
 from gptviz.analysis.alignment import are_in_step
-from gptviz.analysis.names import mentions, renamed
+from gptviz.analysis.names import once_and_again, renamed
 from gptviz.analysis.prompts import NAMES, PLACES, THINGS, Prompt
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import whole
@@ -256,12 +256,10 @@ def like(text: str) -> tuple[str, str] | None:
     """
     if _HOLE.search(text) or len(text) > LONGEST or re.search(r"[{}]", text):
         return None
-    named = mentions(text)
-    counts = {m.name: sum(other.name == m.name for other in named) for m in named}
-    if len(counts) != 2 or sorted(counts.values())[0] != 1 or max(counts.values()) < 2:
+    named = once_and_again(text)
+    if named is None:
         return None
-    repeated = max(counts, key=lambda name: counts[name])
-    once = min(counts, key=lambda name: counts[name])
+    once, repeated = named
     template = renamed(text, {once: "{A}", repeated: "{B}"})
     lists = [f"A, B: {', '.join(dict.fromkeys((once, repeated, *NAMES)))}"]
     for name, words in (("place", PLACES), ("thing", THINGS)):
