@@ -2,12 +2,19 @@
 cut it.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
+
+from gptviz.engine.loaded import Loaded
+from gptviz.tokenizer import named_bytes
+
+# a word or signs, with the blanks before it; every byte of a letter beyond ASCII counts as one of a word
+_WORD = re.compile(rb"\s*(?:[\w\x80-\xff]+|[^\w\s\x80-\xff]+)")
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,27 @@ def missing(shorter: Sequence[int], longer: Sequence[int]) -> list[Missing]:
 def differing(one: Sequence[int], other: Sequence[int]) -> list[int]:
     """The positions at which two texts of equal length have different tokens."""
     return [i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+
+
+def are_in_step(lm: Loaded, one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether two texts, as token ids, can be compared position by position.
+
+    They have as many tokens and as many words, and each word begins in the token of the same position. One word
+    of two tokens and one of one, and further on the other way round, make as many tokens that are not in step.
+    """
+    if len(one) != len(other):
+        return False
+    places = [
+        _places_of_words([named_bytes(lm.tokenizer, token) for token in ids])
+        for ids in (one, other)
+    ]
+    return places[0] == places[1]
+
+
+def _places_of_words(tokens: Sequence[bytes]) -> list[int]:
+    """The position of the token that each word begins in, its blank included."""
+    ends = [*accumulate(map(len, tokens))]
+    return [bisect_right(ends, word.start()) for word in _WORD.finditer(b"".join(tokens))]
 
 
 def filled(shorter: Sequence[int], longer: Sequence[int]) -> list[int]:

@@ -17,7 +17,8 @@ from itertools import pairwise
 import torch
 
 from gptviz.analysis.lens import top_ids
-from gptviz.analysis.names import persons
+from gptviz.analysis.names import once_and_again
+from gptviz.analysis.word_classes import CAPITALS, LETTERS, ORDERED, Ordered
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
@@ -35,47 +36,11 @@ _PRONOUNS = (("he", "she"), ("him", "her"), ("his", "her"), ("himself", "herself
 # "Anna is a good friend, isn't"
 _TAG = re.compile(r",\s*(?:is|was|does|did|has|had|can|could|will|would|should)n[’']t$")
 
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
-)  # fmt: skip
-_NUMBERS = (
-    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_LISTS: tuple[Sequence[str], ...] = (_DAYS, _MONTHS, _NUMBERS, _LETTERS, _LETTERS.lower())
-_CIRCLES = (_DAYS, _MONTHS)  # whose first item comes again after the last
-_ITEM = re.compile(r"[A-Za-z]+|\d+")
+_ORDERED = (*ORDERED, Ordered("letter", tuple(letter.lower() for letter in LETTERS)))
+_ITEM = re.compile(r"[A-Za-z]+|[0-9]+")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")  # one that is written as `str` writes it
 _BETWEEN = re.compile(r"[\s,;]+(?:and\s+)?")
 
-# the capitals of countries, of one word each
-CAPITALS = {
-    "Austria": "Vienna",
-    "Belgium": "Brussels",
-    "China": "Beijing",
-    "Cuba": "Havana",
-    "Denmark": "Copenhagen",
-    "Egypt": "Cairo",
-    "England": "London",
-    "Finland": "Helsinki",
-    "France": "Paris",
-    "Germany": "Berlin",
-    "Greece": "Athens",
-    "Hungary": "Budapest",
-    "Ireland": "Dublin",
-    "Italy": "Rome",
-    "Japan": "Tokyo",
-    "Norway": "Oslo",
-    "Peru": "Lima",
-    "Poland": "Warsaw",
-    "Portugal": "Lisbon",
-    "Russia": "Moscow",
-    "Scotland": "Edinburgh",
-    "Spain": "Madrid",
-    "Sweden": "Stockholm",
-    "Turkey": "Ankara",
-}
 _Pair = tuple[int, int]
 
 _CAPITAL_IS = re.compile(
@@ -113,9 +78,11 @@ def asked_after(lm: LanguageModel, ids: Sequence[int], logits: torch.Tensor) -> 
 
     Two persons of whom one is named once: the answer is that one, where a name may follow here. Tokens that
     stand there twice: the token that came next last time. A country, and its capital, as in "The capital of
-    Italy is". Three or more days, months, numbers or letters in order: the next one, instead of the last one.
-    The model's first choice where it is a pronoun: that of the other gender. Otherwise its first choice
-    instead of its second. Raises ValueError for a vocabulary of a single token.
+    Italy is". Three or more days, months, numbers, ordinals or letters in order: the next one, instead of the
+    last one. The model's first choice where it is a pronoun: that of the other gender; behind the "isn't" of a
+    tag question, the likelier one of "he" and "she". Otherwise its first choice instead of its second.
+
+    Raises ValueError for a vocabulary of a single token.
     """
     if len(logits) < 2:
         raise ValueError(
@@ -167,14 +134,10 @@ class _Asks:
 
 def _names(asks: _Asks) -> _Pair | None:
     """The person who is named once, instead of the other one of two."""
-    names = persons(asks.text)
-    if len(names) != 2:
+    named = once_and_again(asks.text)
+    if named is None:
         return None
-    counts = {name: len(re.findall(rf"\b{name}\b", asks.text)) for name in names}
-    once, often = sorted(names, key=lambda name: counts[name])
-    if counts[once] != 1 or counts[often] < 2:
-        return None
-    pair = asks.pair_of(once, often)
+    pair = asks.pair_of(*named)
     if pair is None:
         return None
     if _BEFORE_A_PERSON.search(asks.text) or {*pair} & {*asks.best}:
@@ -200,7 +163,10 @@ def _copied(asks: _Asks) -> _Pair | None:
 
 
 def _fact(asks: _Asks) -> _Pair | None:
-    """The capital of a country, or the country of a capital, instead of the likeliest other one."""
+    """The capital of a country, or the country of a capital, instead of another one.
+
+    That is the likeliest of those that are one token each; of all, where none is.
+    """
     for pattern, answers in (
         (_CAPITAL_IS, CAPITALS),
         (_IS_CAPITAL, {capital: country for country, capital in CAPITALS.items()}),
@@ -213,9 +179,8 @@ def _fact(asks: _Asks) -> _Pair | None:
         for other in answers.values():
             pair = asks.pair_of(answer, other)
             if pair is not None:
-                is_whole = (
-                    len(asks.tokens_of(other)) == 1
-                )  # rather a word than the beginning of one
+                # rather a word than the beginning of one
+                is_whole = len(asks.tokens_of(other)) == 1
                 ranked.append((is_whole, float(asks.logits[pair[1]]), pair))
         if ranked:
             return max(ranked)[2]
@@ -231,8 +196,10 @@ def _sequence(asks: _Asks) -> _Pair | None:
     if not all(map(_BETWEEN.fullmatch, between)):
         return None
     tail = asks.text[items[-1].end() :]
-    # after "Monday, Tuesday, Wednesday" comes a comma, and after "A B C" the next letter
+    # after "Monday, Tuesday, Wednesday" comes a comma, and after "A B C" the next letter; where each item has
+    # a line of its own, the next one comes behind a line break
     is_next = tail.strip() == between[-1].strip() or tail.strip(" ,") == "and"
+    is_next = is_next and ("\n" in tail) == ("\n" in between[-1])
     following = _after([item[0] for item in items])
     if not is_next or following is None:
         return None
@@ -241,23 +208,24 @@ def _sequence(asks: _Asks) -> _Pair | None:
 
 def _after(items: list[str]) -> str | None:
     """The item that comes after these; None where they are in no order that is known here."""
-    if all(item.isdecimal() for item in items):
+    if all(map(_NUMBER.fullmatch, items)):
         numbers = [int(item) for item in items]
         steps = {b - a for a, b in pairwise(numbers)}
         following = 2 * numbers[-1] - numbers[-2]
         if len(steps) > 1 or steps == {0} or following < 0:
             return None
         return str(following)
-    for names in _LISTS:
+    for ordered in _ORDERED:
+        words = ordered.words
         for spelled in (items, [item.lower() for item in items]):
-            if not {*spelled} <= {*names}:
+            if not {*spelled} <= {*words}:
                 continue
-            places = [names.index(item) for item in spelled]
-            steps = {(b - a) % len(names) for a, b in pairwise(places)}
+            places = [words.index(item) for item in spelled]
+            steps = {(b - a) % len(words) for a, b in pairwise(places)}
             following_place = places[-1] + 1
-            ends = following_place == len(names) and names not in _CIRCLES
+            ends = following_place == len(words) and not ordered.turns
             if steps == {1} and not ends:
-                return names[following_place % len(names)]
+                return words[following_place % len(words)]
     return None
 
 

@@ -293,7 +293,7 @@ def ranking(
 
     In each round every head that is left is left out in turn, and those go without which F is closest to F(M):
     the first of them, a sixteenth of those that are left in any case, and those that matter as little. N heads
-    take some 7 to 16 N passes, each from the head's block on, and N + 1 for the circuits. `Passes` explains the
+    take some 4 to 18 N passes, each from the head's block on, and N + 1 for the circuits. `Passes` explains the
     parameters.
     """
     return ranked(

@@ -10,9 +10,10 @@ Both are read on texts that the Jacobian lens was not fitted to. Three questions
   that of another text, drawn at random, at one position. Then the model goes on from the changed stream, and
   what it says in the end must move as the lens says. Both are compared with the unchanged pass.
   `rank_correlation`: of the lens' change of this token's logit and the model's, over all exchanges of a depth.
-  Any lens does well in this, since the stream hands on what is put into it. So `alignment` asks for more: whether
-  all other tokens move as the lens says, too. It is the mean over the exchanges of the cosine of both changes of
-  all log-probabilities, each minus its mean, weighted by the model's own probabilities. Chance is 0 for both.
+  Both lenses do well in this, since the stream hands on what is put into it. So `alignment` asks for more:
+  whether all other tokens move as the lens says, too. It is the mean over the exchanges of the cosine of both
+  changes of all log-probabilities, each minus its mean, weighted by the model's own probabilities. Chance is 0
+  for both.
 
 The direction of token w is the gradient of its logit against the mean of all logits, with the final norm's
 spread held fixed: J^T P (s * (W_w - mean W)), where s is the final norm's scale, W the output head, and P takes

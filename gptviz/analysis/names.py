@@ -1,6 +1,7 @@
 """Names of persons in a text, and whether a model knows which of two of them is meant."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -13,23 +14,24 @@ from gptviz.model import GPTModel
 
 TITLES = ("Mr", "Mrs", "Miss", "Ms", "Dr", "Herr", "Frau", "Uncle", "Aunt")
 
-# Given names that are little else. Left out are those that are words, months or places as well: May, Will,
-# Mark, Rose, Grace, Paris, Florence, Victoria.
+# Given names that are little else where they stand with a capital. Left out are those that are often words,
+# months or places then, too: May, Jan, Will, Mark, Rose, Grace, Christian, Paris, Florence, Victoria, Sofia,
+# Diego. Frank and Jack are words as well, but begin few sentences as such.
 _NAMES = """
 Aaron Adam Adrian Agnes Alan Albert Alex Alexander Alfred Alice Amy Andrea Andreas Andrew Angela Anna
 Anne Anthony Anton Arthur Barbara Ben Benjamin Bernard Betty Bob Brian Carl Carlos Catherine Cecilia
-Charles Charlie Chris Christian Christina Christine Christopher Clara Claudia Clemens Daniel David
-Deborah Dennis Diana Diego Dmitri Donald Dorothy Edgar Edith Edward Elena Eleanor Eliza Elizabeth Ella
+Charles Charlie Chris Christina Christine Christopher Clara Claudia Clemens Daniel David
+Deborah Dennis Diana Dmitri Donald Dorothy Edgar Edith Edward Elena Eleanor Eliza Elizabeth Ella
 Ellen Emil Emily Emma Eric Ernest Esther Eva Felix Fiona Frances Frank Franz Fred Frederick Fritz Gabriel
 Geoffrey George Gerald Gerhard Gertrude Gisela Gregory Greta Gustav Hannah Hans Harold Harry Heidi
 Heinrich Helen Helena Henry Herbert Hugh Ian Ida Igor Ingrid Irene Isaac Isabel Isabella Ivan Jack Jacob
-James Jan Jane Janet Jason Jeff Jennifer Jenny Jessica Jim Joan Joe Johann Johanna John Jonas Jonathan
+James Jane Janet Jason Jeff Jennifer Jenny Jessica Jim Joan Joe Johann Johanna John Jonas Jonathan
 Joseph Joshua Juan Judith Julia Julian Juliet Julius Karen Karl Kate Katharina Katherine Kathy Katie
 Kevin Klaus Lars Laura Laurence Leo Leon Leonard Leonie Lisa Louis Louise Lucas Lucy Ludwig Luis Lukas
 Lydia Marcus Margaret Maria Marie Martha Martin Mary Matthew Matthias Max Maximilian Megan Michael Miguel
 Monica Moritz Nancy Naomi Natalie Nathan Nicholas Nick Nicole Nina Noah Nora Olga Oliver Olivia Oscar
 Oskar Otto Patricia Paul Paula Pedro Peter Philip Philipp Rachel Ralph Raymond Rebecca Richard Robert
-Roger Ronald Rosa Rudolf Rupert Ruth Samuel Sandra Sara Sarah Sebastian Sergei Simon Sofia Sophia Sophie
+Roger Ronald Rosa Rudolf Rupert Ruth Samuel Sandra Sara Sarah Sebastian Sergei Simon Sophia Sophie
 Stefan Stella Stephen Steven Susan Susanna Sven Sylvia Theodor Theodore Theresa Thomas Tim Timothy Tobias
 Tom Tommy Ulrich Ulrike Ursula Walter Werner Wilhelm William Wolfgang
 """
@@ -70,6 +72,20 @@ def mentions(text: str) -> list[Mention]:
     if not names:
         return []
     return [Mention(m[0], m.start(), m.end()) for m in whole_word(names).finditer(text)]
+
+
+def once_and_again(text: str) -> tuple[str, str] | None:
+    """The one of two persons whom a text names once, and the one whom it names more often.
+
+    None for a text with any other number of persons, and where none, or not just one, is named once.
+    """
+    counts = Counter(mention.name for mention in mentions(text))
+    if len(counts) != 2:
+        return None
+    (again, often), (once, rarely) = counts.most_common()
+    if rarely != 1 or often < 2:
+        return None
+    return once, again
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:

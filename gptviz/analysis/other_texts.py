@@ -1,10 +1,10 @@
 """The second text of a comparison: the same question with another answer, in as many tokens where it can be.
 
-Two passes are compared position by position, so both texts need the same number of tokens. Of a text with two
-names the names are exchanged; of a fact, another fact is asked for; a word that is about to be copied is another
-word. What cannot be had in as many tokens is made all the same, and says which word has how many. The kinds for
-two names are those of Wang et al., Interpretability in the Wild, 2022, where ABB is a text whose second name
-comes again.
+Two passes are compared position by position, so both texts need the same number of tokens, and each word the
+same ones. Of a text with two names the names are exchanged; of a fact, another fact is asked for; a word that is
+about to be copied is another word. What cannot be had so is made all the same, and says which word has how many
+tokens. The kinds for two names are those of Wang et al., Interpretability in the Wild, 2022, where ABB is a text
+whose second name comes again.
 """
 
 import re
@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import torch
 
+from gptviz.analysis.alignment import are_in_step
 from gptviz.analysis.counterpart import counterpart
 from gptviz.analysis.names import Mention, mentions, renamed, whole_word
 from gptviz.analysis.prompts import NAMES
@@ -66,7 +67,7 @@ did does done about after before because ever never
 SMALL = frozenset(_SMALL.split())
 _WORD = re.compile(r" ?[^\W\d_]{2,}")
 # what may stand between two members of a sequence
-_BETWEEN = re.compile(r"[\s,;:.>-]*(?:(?:and|then|to|und|dann) )?")
+_BETWEEN = re.compile(r"[\s,;:.>-]*(?:(?:and|then|to|und|dann)(?: |$))?")
 _DIGITS = re.compile(r"(?<![\w.,])\d{1,9}(?!\w|[.,]\d)")
 _OPPOSITE = re.compile(rf"(?<=opposite of )(?:{'|'.join(OPPOSITES)})(?!\w)")
 _FACTS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
@@ -84,7 +85,8 @@ _FACTS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
 class OtherText:
     """A text beside another, `kind` in plain words; `ids` are its tokens.
 
-    `is_equal`: it has as many tokens. Where it has not, `reason` is a sentence about the words that differ.
+    `is_equal`: it has as many tokens, and each word stands at the same ones. Where that is not so, `reason` is
+    a sentence about the words that differ.
     """
 
     kind: str
@@ -132,15 +134,15 @@ def other_texts(
     own: Trace | None = None,
     last_resort: bool = True,
 ) -> list[OtherText]:
-    """Return the other texts for the prediction at `position`, the best first: those with as many tokens.
+    """Return the other texts for the prediction at `position`, the best first: those that are in step with it.
 
     For two names one of which is repeated: exchanged, the other one repeated, a third name, the other order.
     For a sequence, another part of it; for a word that is about to be copied, another one; for a fact, another
-    of its class; for he and she, the other. If none of these has as many tokens, `counterpart`'s change of one
+    of its class; for he and she, the other. If none of these `is_equal`, `counterpart`'s change of one
     token, unless `last_resort` is False: it takes a pass for each token. `own` is the trace of the text,
     where there is one.
 
-    Of the words that fit, the first of its list is taken that makes as many tokens. Raises ValueError as
+    Of the words that fit, the first of its list is taken that keeps step. Raises ValueError as
     `lm.trace` does, and for a position that the text does not have.
     """
     ids = ids_of(lm, text, special_tokens)
@@ -167,29 +169,35 @@ def other_texts(
 def told_apart(one: torch.Tensor, other: torch.Tensor, count: int = 12) -> tuple[int, int]:
     """The two tokens that tell two texts apart by their logits, (V,) each: what each text's model says first.
 
-    Where that is the same token, of the `count` first choices of either text the two whose log-probability
-    is higher after the one text, and after the other, by most.
+    Where that is the same token, of the `count` first choices of either text the one whose log-probability is
+    higher after the one text by most, and of the others the one for which it is so least, or which falls. They
+    are never the same: where the logits are, the first two choices. Raises ValueError for a single token.
     """
+    if len(one) < 2:
+        raise ValueError(
+            "a vocabulary of one token has no two words; give a model with more tokens"
+        )
     first = int(one.argmax())
     second = int(other.argmax())
     if first != second:
         return first, second
-    count = min(count, len(one))
+    count = min(max(count, 2), len(one))
     choices = torch.cat([one.topk(count).indices, other.topk(count).indices])  # (2 * count,)
     gained = one.double().log_softmax(0) - other.double().log_softmax(0)  # (V,)
-    of_choices = gained[choices]
-    return int(choices[of_choices.argmax()]), int(choices[of_choices.argmin()])
+    first = int(choices[gained[choices].argmax()])
+    choices = choices[choices != first]
+    return first, int(choices[gained[choices].argmin()])
 
 
 def _rank(other: OtherText) -> int:
-    """0 for a text with another answer and as many tokens, 1 for the same answer, 2 for other lengths."""
+    """0 for a text with another answer that is in step, 1 for the same answer, 2 for one out of step."""
     if not other.is_equal:
         return 2
     return int(other.kind in SAME_ANSWER)
 
 
 def _first_that_fits(asked: _Asked, alternatives: Iterable[_Changed]) -> OtherText | None:
-    """The first that has as many tokens, else the first that the model can read; None if there is none."""
+    """The first that is in step, else the first that the model can read; None if there is none."""
     first = None
     for change in alternatives:
         try:
@@ -198,7 +206,7 @@ def _first_that_fits(asked: _Asked, alternatives: Iterable[_Changed]) -> OtherTe
             continue
         if change.text == asked.text:
             continue
-        if len(ids) == len(asked.ids):
+        if are_in_step(asked.lm, asked.ids, ids):
             return OtherText(change.kind, change.text, ids, True)
         if first is None:
             reason = _why(asked, change.words, len(ids))
@@ -214,6 +222,8 @@ def _why(asked: _Asked, words: Iterable[tuple[str, str]], length: int) -> str:
         if old != new:
             counts |= dict(zip(pair, (old, new), strict=True))
     totals = f"this text has {_tokens(length)} and yours {len(asked.ids)}"
+    if length == len(asked.ids):
+        totals = f"both texts have {_tokens(length)}, but some words stand at other positions"
     if not counts:
         return f"The new words join their neighbours in another way: {totals}."
     parts = [f"“{word}” has {_tokens(count)}" for word, count in counts.items()]
@@ -233,7 +243,8 @@ def _tokens(count: int) -> str:
 def _of_two_names(asked: _Asked) -> Iterator[Iterable[_Changed]]:
     """The four texts for two names, where one of them comes again before the prediction.
 
-    Of more than two names these are the one that was named last, and the last other one.
+    Of more than two names these are the last one of those that stand there twice or more, and the last of all
+    others.
     """
     named = [mention for mention in mentions(asked.text) if mention.start < asked.end]
     again = [m for m in named if sum(m.name == one.name for one in named) > 1]

@@ -69,7 +69,8 @@ def path_patching(
 
     `receivers` are "logits", or heads' reads: [("q", 5, 0), ("k", 5, 0)] are the queries and the keys of head 0
     of block 5, patched together. Texts, `target`, `direction` and `position` are as `patching` takes them; of
-    two lists of texts the numbers are means with their standard errors, as there.
+    two lists of texts the numbers are means with their standard errors, as there. With `sent_at`, a position,
+    the sender's output is exchanged only there, not at every position.
 
     A row a sender: block and head of every head that stands before a receiver. Columns: logit (the difference
     in the patched pass), metric ((patched - corrupt) / (clean - corrupt)), effect (metric less that of the pass

@@ -2,15 +2,24 @@
 
 Each sentence has its answer, what might be said instead, and its other text, after which that would be the
 answer. Only what a model's tokenizer can hold is in its set: both answers one token each, both texts equally
-long.
+long, with each word at the same tokens.
 """
 
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
 
+from gptviz.analysis.alignment import are_in_step
 from gptviz.analysis.prompts import PLACES, THINGS, Prompt, indirect_objects
 from gptviz.analysis.templates import filled, read_lists
-from gptviz.analysis.word_classes import LETTERS, MONTHS, NUMBERS, ORDINALS, WEEKDAYS
+from gptviz.analysis.word_classes import (
+    CAPITALS,
+    LETTERS,
+    MONTHS,
+    NUMBERS,
+    OPPOSITES,
+    ORDINALS,
+    WEEKDAYS,
+)
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import one_of, whole
 from gptviz.engine.language_model import LanguageModel
@@ -41,42 +50,8 @@ PRONOUNS = (
     ("The {} took off", " his", " her"),
 )
 FACTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "The capital of {} is",
-        (
-            ("France", "Paris"),
-            ("England", "London"),
-            ("Italy", "Rome"),
-            ("Spain", "Madrid"),
-            ("Germany", "Berlin"),
-            ("Russia", "Moscow"),
-            ("Japan", "Tokyo"),
-            ("China", "Beijing"),
-            ("Austria", "Vienna"),
-            ("Greece", "Athens"),
-            ("Egypt", "Cairo"),
-            ("Ireland", "Dublin"),
-            ("Norway", "Oslo"),
-            ("Poland", "Warsaw"),
-        ),
-    ),
-    (
-        "The opposite of {} is",
-        (
-            ("hot", "cold"),
-            ("big", "small"),
-            ("old", "young"),
-            ("good", "bad"),
-            ("high", "low"),
-            ("long", "short"),
-            ("dark", "light"),
-            ("rich", "poor"),
-            ("hard", "soft"),
-            ("black", "white"),
-            ("up", "down"),
-            ("left", "right"),
-        ),
-    ),
+    ("The capital of {} is", tuple(CAPITALS.items())),
+    ("The opposite of {} is", tuple(zip(OPPOSITES[::2], OPPOSITES[1::2], strict=True))),
     (
         "The wife of the {} is the",
         (("king", "queen"), ("prince", "princess"), ("father", "mother"), ("uncle", "aunt")),
@@ -104,14 +79,14 @@ def ready_made(lm: LanguageModel, kind: str, count: int = COUNT) -> list[Prompt]
 
 
 def is_held(lm: LanguageModel, prompt: Prompt) -> bool:
-    """Whether both answers are one token each, and another, and both texts equally long and not the same."""
+    """Whether both answers are one token each, and another, and both texts in step and not the same."""
     try:
         answers = [ids_of(lm, str(answer)) for answer in (prompt.token, prompt.against)]
         text, other = (ids_of(lm, text) for text in (prompt.text, prompt.other or ""))
     except ValueError:  # a character that the model does not have
         return False
     is_pair = [len(ids) for ids in answers] == [1, 1] and answers[0] != answers[1]
-    return is_pair and len(text) == len(other) and text != other
+    return is_pair and text != other and are_in_step(lm, text, other)
 
 
 def _names(lm: LanguageModel, count: int) -> list[Prompt]:

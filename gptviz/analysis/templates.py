@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from gptviz.analysis.names import mentions, renamed
+from gptviz.analysis.alignment import are_in_step
+from gptviz.analysis.names import once_and_again, renamed
 from gptviz.analysis.prompts import NAMES, PLACES, THINGS, Prompt
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import whole
@@ -25,6 +26,8 @@ from gptviz.text.suggest import did_you_mean
 
 MOST = 100  # sentences
 LONGEST = 2_000  # characters of a template, and of its lists
+LONGEST_SENTENCE = 20_000  # characters of what a template is filled to
+TRIED = 2_000  # sentences that are read by the tokenizer before no more are looked for
 WORDS = 200  # of a list
 ENUMERATED = 20_000  # combinations of words that are all written down before some are drawn
 
@@ -102,16 +105,23 @@ def filled(
     """Return at most `count` different sentences, drawn by `seed`; all of them where there are fewer.
 
     A word for {A} or {B} must be one token of the model with a space before it, and the other text must have
-    as many tokens: what is not so is left out, with the reason. Raises ValueError, a sentence, for a name
-    without a list, no {A}, too many sentences, and where nothing is left.
+    as many tokens, and each word at the same ones: what is not so is left out, with the reason. Raises
+    ValueError, a sentence, for a name without a list, neither {A} nor {B}, too many or too long sentences, and
+    where nothing is left. At most `TRIED` sentences are looked at.
     """
     if whole("count", count, 1) > MOST:
         raise ValueError(f"{count} sentences are asked for; at most {MOST} are made")
     template = template.rstrip()
-    names = list(dict.fromkeys([*holes(template), ANSWER, INSTEAD]))
+    in_template = holes(template)
+    names = list(dict.fromkeys([*in_template, ANSWER, INSTEAD]))
     for name in names:
         if name not in lists:
             raise ValueError(_no_list(name, lists))
+    if ANSWER not in in_template and INSTEAD not in in_template:
+        raise ValueError(
+            "the template has neither {A} nor {B}, so its other text would be the same: write {A} where the "
+            "answer stands"
+        )
     left_out: dict[str, str] = {}
     words: dict[str, list[str]] = {}
     for name in names:
@@ -125,18 +135,24 @@ def filled(
         raise ValueError(
             f"none of the words of {short} is one token of {lm.name}, as an answer must be"
         )
+    longest = _length(template, {name: max(words[name], key=len) for name in names})
+    if longest > LONGEST_SENTENCE:
+        raise ValueError(
+            f"a sentence of this template has up to {longest:,} characters; at most {LONGEST_SENTENCE:,} are "
+            "read: use shorter words, or fewer braces"
+        )
     prompts: list[Prompt] = []
     seen: set[str] = set()
     for chosen in _drawn(words, lists, seed):
         prompt = _prompt(template, chosen)
         if prompt.text in seen:  # without {B} it would come again with another rival
             continue
+        if len(seen) == TRIED:
+            break
         seen.add(prompt.text)
-        lengths = [_count(lm, text) for text in (prompt.text, prompt.other or "")]
-        if None in lengths:
-            left_out[prompt.text] = f"{lm.name} cannot read all of its characters"
-        elif lengths[0] != lengths[1]:
-            left_out[prompt.text] = f"it has {lengths[0]} tokens, its other text {lengths[1]}"
+        why = _why_not(lm, prompt)
+        if why:
+            left_out[prompt.text] = why
         else:
             prompts.append(prompt)
         if len(prompts) == count:
@@ -163,6 +179,21 @@ def _not_one(lm: LanguageModel, tokens: int | None) -> str:
     return f"it is {tokens} tokens of {lm.name}, and an answer is one"
 
 
+def _why_not(lm: LanguageModel, prompt: Prompt) -> str:
+    """Why a sentence cannot be compared with its other text; "" where it can."""
+    try:
+        own, other = (ids_of(lm, text) for text in (prompt.text, prompt.other or ""))
+    except ValueError:
+        return f"{lm.name} cannot read all of its characters"
+    if own == other:
+        return "its other text is the same"
+    if len(own) != len(other):
+        return f"it has {len(own)} tokens, its other text {len(other)}"
+    if not are_in_step(lm, own, other):
+        return "some of its words stand at other tokens in its other text"
+    return ""
+
+
 def _count(lm: LanguageModel, text: str) -> int | None:
     """The number of tokens of a text; None where the model lacks a character."""
     try:
@@ -182,6 +213,12 @@ def _prompt(template: str, chosen: Mapping[str, str]) -> Prompt:
 def _written(template: str, words: Mapping[str, str]) -> str:
     """The template with these words in its braces."""
     return _HOLE.sub(lambda hole: words[hole[1].strip()], template)
+
+
+def _length(template: str, words: Mapping[str, str]) -> int:
+    """The number of characters of `_written`."""
+    of_holes = sum(len(words[hole.strip()]) for hole in _HOLE.findall(template))
+    return len(_HOLE.sub("", template)) + of_holes
 
 
 def _drawn(
@@ -219,12 +256,10 @@ def like(text: str) -> tuple[str, str] | None:
     """
     if _HOLE.search(text) or len(text) > LONGEST or re.search(r"[{}]", text):
         return None
-    named = mentions(text)
-    counts = {m.name: sum(other.name == m.name for other in named) for m in named}
-    if len(counts) != 2 or sorted(counts.values())[0] != 1 or max(counts.values()) < 2:
+    named = once_and_again(text)
+    if named is None:
         return None
-    repeated = max(counts, key=lambda name: counts[name])
-    once = min(counts, key=lambda name: counts[name])
+    once, repeated = named
     template = renamed(text, {once: "{A}", repeated: "{B}"})
     lists = [f"A, B: {', '.join(dict.fromkeys((once, repeated, *NAMES)))}"]
     for name, words in (("place", PLACES), ("thing", THINGS)):

@@ -127,11 +127,12 @@ class WhichPart:
         return [*self.texts], [*self.questions]
 
     def _other(self) -> Any:
-        """The other text, or the list of them. Raises ValueError without one."""
+        """The other text, or the list of them. Raises ValueError without one: it says which text has none."""
         if not self.others:
+            lacking = next((text for text in self.texts if _other_of(self.lm, text) is None), "")
             raise ValueError(
-                "patching needs another text to take values from, and none of as many tokens could be made "
-                "of this one (two names swapped, another fact, another copied word): give other=..."
+                "patching needs another text to take values from, and none that keeps step with it could be "
+                f"made of {lacking!r} (two names swapped, another fact, another copied word): give other=..."
             )
         if len(self.others) == 1:
             return self.others[0]
@@ -200,7 +201,7 @@ def which_part(
 
 
 def _other_of(lm: LanguageModel, text: str) -> str | None:
-    """The best other text of as many tokens and with another answer; None where none is made."""
+    """The best other text that is in step and has another answer; None where none is made."""
     for other in other_texts(lm, text, last_resort=False):
         if other.is_equal and other.kind not in SAME_ANSWER:
             return other.text

@@ -7,16 +7,37 @@ behind its last word.
 import re
 from dataclasses import dataclass
 
-COUNTRIES = (
-    "France", "Germany", "Italy", "Spain", "England", "Russia", "China", "Japan", "India", "Greece", "Egypt",
-    "Poland", "Austria", "Hungary", "Norway", "Sweden", "Portugal", "Denmark", "Ireland", "Scotland",
-    "Switzerland", "Finland", "Belgium", "Brazil", "Mexico", "Canada", "Australia", "Cuba", "Iran",
-)  # fmt: skip
-CITIES = (
-    "Paris", "Berlin", "Rome", "Madrid", "London", "Moscow", "Beijing", "Tokyo", "Athens", "Cairo", "Warsaw",
-    "Vienna", "Budapest", "Oslo", "Stockholm", "Lisbon", "Copenhagen", "Dublin", "Edinburgh", "Bern",
-    "Helsinki", "Brussels", "Ottawa", "Havana",
-)  # fmt: skip
+# the capitals of countries, of one word each
+CAPITALS = {
+    "France": "Paris",
+    "Germany": "Berlin",
+    "Italy": "Rome",
+    "Spain": "Madrid",
+    "England": "London",
+    "Russia": "Moscow",
+    "China": "Beijing",
+    "Japan": "Tokyo",
+    "Greece": "Athens",
+    "Egypt": "Cairo",
+    "Poland": "Warsaw",
+    "Austria": "Vienna",
+    "Hungary": "Budapest",
+    "Norway": "Oslo",
+    "Sweden": "Stockholm",
+    "Portugal": "Lisbon",
+    "Denmark": "Copenhagen",
+    "Ireland": "Dublin",
+    "Scotland": "Edinburgh",
+    "Switzerland": "Bern",
+    "Finland": "Helsinki",
+    "Belgium": "Brussels",
+    "Canada": "Ottawa",
+    "Cuba": "Havana",
+    "Peru": "Lima",
+    "Turkey": "Ankara",
+}
+COUNTRIES = (*CAPITALS, "India", "Brazil", "Mexico", "Australia", "Iran")
+CITIES = tuple(CAPITALS.values())
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
@@ -29,8 +50,8 @@ ORDINALS = (
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
 )  # fmt: skip
 LETTERS = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-ALSO_WORDS = ("March", "May")  # months that are as well something else
-# a word that "the opposite of" may stand before
+ALSO_WORDS = ("March", "May", "Turkey")  # months and a country that are as well something else
+# words that "the opposite of" may stand before; each second one is the opposite of the one before it
 OPPOSITES = (
     "hot", "cold", "big", "small", "old", "young", "good", "bad", "high", "low", "long", "short", "dark", "light",
     "rich", "poor", "hard", "soft", "black", "white", "up", "down", "left", "right", "true", "false",
@@ -70,9 +91,10 @@ father mother | brother sister | son daughter | sons daughters | brothers sister
 gentleman lady | grandfather grandmother | nephew niece | lord lady | actor actress | Mr Mrs
 """
 _EXCHANGED: dict[str, str] = {}
-for _he, _she in re.findall(r"(\w+) (\w+)", _PAIRS):
+for _he, _she in re.findall(r"(\w+) (\w+)", _PAIRS.lower()):
     _EXCHANGED.setdefault(_he, _she)
     _EXCHANGED.setdefault(_she, _he)
+_OF_HIM = {"him": "her", "hers": "his"}
 # behind "her" these words begin something else: it was "him", not "his"
 _BEHIND_HIM = (
     "a|an|and|as|at|but|by|for|from|if|in|into|of|on|or|so|that|the|then|to|when|while|with"
@@ -84,7 +106,7 @@ _HIM = re.compile(rf"(?! *[^\W\d_])| +(?:{_BEHIND_HIM})(?!\w)")
 
 
 def of_the_other(match: re.Match[str]) -> str:
-    """The word of the other sex for a match of `GENDERED`, with as large a first letter.
+    """The word of the other sex for a match of `GENDERED`, in letters as large; itself if it is none.
 
     "her" becomes "him" where no noun follows, else "his": as before the end of the text.
     """
@@ -100,10 +122,14 @@ def of_the_other(match: re.Match[str]) -> str:
         other = "hers"
         if ends or re.match(r" +[^\W\d_]", behind):
             other = "her"
-    else:
-        other = {"him": "her", "hers": "his"}.get(word) or _EXCHANGED.get(
-            found, _EXCHANGED.get(word, "")
-        )
+    elif word in _OF_HIM:
+        other = _OF_HIM[word]
+    elif word in _EXCHANGED:
+        other = _EXCHANGED[word]
+    else:  # a letter that only stands for another one in any case: an old s
+        return found
+    if found.isupper():
+        return other.upper()
     if found[0].isupper():
-        return other[0].upper() + other[1:]
+        return other.capitalize()
     return other

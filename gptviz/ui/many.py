@@ -7,6 +7,7 @@ all but the file.
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from gptviz.analysis.prompts import Prompt, averaged, left_out, measured
 from gptviz.analysis.ready_made import KINDS, ready_made
 from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
+from gptviz.model import GPTModel
 from gptviz.ui import sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.models.budget import still_here
@@ -41,8 +43,9 @@ LISTS: Param[str] = Param("many_lists", str, templates.EXAMPLE_LISTS, at_most)
 PARAMS = (SET, SENTENCE, LISTS)
 
 MOST = 200  # texts of a file
-LONGEST = 20_000  # characters of one
+LONGEST = templates.LONGEST_SENTENCE  # characters of one
 LARGEST = 1  # MB of a file
+SHOWN = 200  # characters of an example
 LISTED = 12  # bars
 ROW = 26  # pixels of one
 SURE = 3.0  # standard errors from zero
@@ -295,8 +298,8 @@ def _for_example(prompt: Prompt) -> str:
     """A sentence about a prompt of the set: what is measured, and its other text."""
     token, against = (as_code(str(word).replace(" ", "·")) for word in prompt.target)
     return (
-        f"For example {as_code(prompt.text)}: the logit of {token} minus the logit of {against}. "
-        f"The other text: {as_code(prompt.other or '')}."
+        f"For example {as_code(beginning(prompt.text, SHOWN))}: the logit of {token} minus the logit of "
+        f"{against}. The other text: {as_code(beginning(prompt.other or '', SHOWN))}."
     )
 
 
@@ -311,7 +314,7 @@ def _of_template(lm: LanguageModel) -> list[Prompt]:
     help = "A list for each name; names that share one never have the same word. A new line is as good as ;"
     LISTS.widget(st.text_area, "Lists: A, B: Tom, Anna; place: garden, park", help=help, **options)
     try:
-        found = templates.filled(lm, SENTENCE.value, templates.read_lists(LISTS.value))
+        found = _filled(lm, SENTENCE.value, LISTS.value)
     except ValueError as error:
         st.warning(f"{capital(escaped(str(error)))}.")
         return []
@@ -328,6 +331,21 @@ def _of_template(lm: LanguageModel) -> list[Prompt]:
         captions.append(f"Left out: {', '.join(reasons)}.")
     st.caption(" ".join(captions))
     return found.prompts
+
+
+# of each model the template that was filled last: a page is drawn anew at each click
+_known: WeakKeyDictionary[GPTModel, tuple[tuple[str, ...], templates.Filled]] = WeakKeyDictionary()
+
+
+def _filled(lm: LanguageModel, template: str, lists: str) -> templates.Filled:
+    """The sentences of a template. Raises ValueError as `templates.filled` does."""
+    asked = (lm.name, template, lists)
+    known = _known.get(lm.model)
+    if known is not None and known[0] == asked:
+        return known[1]
+    found = templates.filled(lm, template, templates.read_lists(lists))
+    _known[lm.model] = asked, found
+    return found
 
 
 def _take_template(template: str, lists: str) -> None:

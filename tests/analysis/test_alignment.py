@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from gptviz.analysis.alignment import (
     Difference,
+    are_in_step,
     differences,
     filled,
     missing,
@@ -16,6 +17,7 @@ from gptviz.analysis.alignment import (
     side_by_side,
 )
 from gptviz.tokenizer import encode, get_encoding
+from tests.conftest import random_lm
 
 IDS = st.lists(st.integers(0, 3), max_size=7)
 
@@ -108,3 +110,23 @@ def test_two_real_tokenizers_on_any_text(text):
     for d in differences(*raws):
         assert len(d.before) > 1 or len(d.after) > 1
         assert same_place(*raws, d.before[-1]) == d.after[-1]
+
+
+def test_as_many_tokens_are_in_step_only_where_each_word_has_its_own():
+    lm = random_lm()
+    assert [len(lm.encode(f" {name}")) for name in ("Tom", "Mary", "Anna", "Ruth")] == [1, 1, 2, 2]
+    own = "Then Tom saw Anna, and she"
+    for other, expected in (
+        (own, True),
+        ("Then Mary saw Ruth, and she", True),
+        ("Then Ruth saw Anna, and she", False),  # longer
+        ("Then Anna saw Tom, and she", False),  # as long, but "saw" stands one further
+        ("Then Tom saw Anna, and!he", False),  # another number of words
+    ):
+        one, two = (lm.encode(text) for text in (own, other))
+        assert are_in_step(lm, one, two) == are_in_step(lm, two, one) == expected
+    assert len(lm.encode(own)) == len(lm.encode("Then Anna saw Tom, and she"))
+    assert are_in_step(lm, lm.encode("汤姆 sah"), lm.encode("安娜 sah")) == (
+        len(lm.encode("汤姆")) == len(lm.encode("安娜"))
+    )
+    assert are_in_step(lm, [], [])

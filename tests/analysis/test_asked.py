@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from gptviz.analysis.asked import CAPITALS, KINDS, asked_after, asked_of
+from gptviz.analysis.asked import KINDS, asked_after, asked_of
+from gptviz.analysis.word_classes import CAPITALS, CITIES, COUNTRIES
 from tests.conftest import random_lm
 
 LM = random_lm()
@@ -113,6 +114,11 @@ def test_a_fact_stands_against_the_whole_word_that_the_model_likes_best():
     assert asked("The capital of Spain is", logits) == ("fact", first("Madrid"), first("London"))
 
 
+def test_a_country_whose_capital_is_asked_for_can_be_exchanged():
+    assert {*CAPITALS} < {*COUNTRIES} and {*CAPITALS.values()} == {*CITIES}
+    assert len({*COUNTRIES}) == len(COUNTRIES) and len({*CITIES}) == len(CITIES)
+
+
 def test_unknown_facts_are_not_made_up():
     assert asked("The capital of Atlantis is")[0] == "first two"
 
@@ -128,6 +134,7 @@ def test_unknown_facts_are_not_made_up():
         ("a, b, c,", "d", "c"),
         ("They counted: 2, 3, 4,", "5", "4"),
         ("5 4 3", "2", "3"),
+        ("first, second, third,", "fourth", "third"),
     ],
 )
 def test_a_sequence_goes_on(text, answer, instead):
@@ -136,10 +143,20 @@ def test_a_sequence_goes_on(text, answer, instead):
 
 
 @pytest.mark.parametrize(
-    "text", ["X Y Z", "Monday, Tuesday", "1 2", "7 7 7", "A, B, C", "2 1 0", "x"]
-)
+    "text",
+    [
+        "X Y Z", "Monday, Tuesday", "1 2", "7 7 7", "A, B, C", "2 1 0", "x", "1\n2\n3", "1,\n2,\n3,", "A B C\n",
+        "001, 002, 003,", "١ ٢ ٣", f"{'9' * 5000} {'9' * 5000} {'9' * 5000}",
+    ],
+)  # fmt: skip
 def test_what_is_no_sequence_or_does_not_go_on_is_none(text):
     assert asked(text)[0] != "sequence"
+
+
+def test_a_sequence_of_lines_goes_on_in_a_line_of_its_own():
+    four = LM.encode("4")[0]
+    assert four != first("4")
+    assert asked("1\n2\n3\n") == ("sequence", four, LM.encode("3")[0])
 
 
 def test_a_pronoun_stands_against_that_of_the_other_gender():

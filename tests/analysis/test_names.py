@@ -2,7 +2,7 @@
 
 import pytest
 
-from gptviz.analysis.names import names_kept_apart, persons
+from gptviz.analysis.names import names_kept_apart, once_and_again, persons
 from gptviz.analysis.prompts import NAMES, indirect_objects
 from tests.conftest import random_lm
 
@@ -21,10 +21,29 @@ from tests.conftest import random_lm
         ("Mr. Zorblax lived by the sea. One day Mr. Zorblax saw a ship. Mr.", ["Zorblax"]),
         ("Gestern gab Hans dem Peter ein Buch", ["Hans", "Peter"]),
         ("Tomato, Johnsons and Annamary", []),
+        ("A Christian came to Sofia in Jan 1900, by way of San Diego", []),
     ],
 )
 def test_only_names_of_persons_are_names(text, found):
     assert persons(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("When Tom and Mary left, Tom gave it to", ("Mary", "Tom")),
+        ("When Tom and Mary left, Mary gave it to Mary", ("Tom", "Mary")),
+        ("Mr. Darcy met Jane, and Darcy spoke to", ("Jane", "Darcy")),
+        ("Tom and Mary left", None),
+        ("Tom and Mary, Mary and Tom", None),
+        ("Tom, Mary, John and Tom", None),
+        ("Tom and Tom", None),
+        ("Tom saw Mary and a Tom-cat", None),
+        ("", None),
+    ],
+)
+def test_of_two_names_one_may_come_again(text, found):
+    assert once_and_again(text) == found
 
 
 def test_every_name_of_the_test_sentences_is_one():

@@ -83,5 +83,8 @@ def test_what_cannot_be_held_is_none(mini):
         {"other": f"{prompt.other} the"},
     ):
         assert not is_held(mini, type(prompt)(**(vars(prompt) | change)))
+    out_of_step = {"text": "When Tom saw Anna, they", "other": "When Anna saw Tom, they"}
+    assert len({len(mini.encode(text)) for text in out_of_step.values()}) == 1
+    assert not is_held(mini, type(prompt)(**(vars(prompt) | out_of_step)))
     kinds = [other.kind for other in other_texts(mini, prompt.text)]
     assert COMES_AGAIN in kinds

@@ -10,7 +10,9 @@ from gptviz.analysis.templates import (
     EXAMPLE,
     EXAMPLE_LISTS,
     LONGEST,
+    LONGEST_SENTENCE,
     MOST,
+    TRIED,
     WORDS,
     filled,
     holes,
@@ -101,6 +103,20 @@ def test_a_text_that_grows_is_left_out(mini):
     assert len(found.prompts) + len(found.left_out) == 3  # Tom is not Tom
 
 
+def test_a_text_whose_words_move_is_left_out(mini):
+    """Both answers are one token behind a blank; at the beginning one of them is two, and at the end, too."""
+    found = filled(mini, "{A}: {B} saw|{B}.", read_lists("A, B: Mary, Tom, Kate, Jim, Ruth, Emma"))
+    moved = [text for text, why in found.left_out if why.startswith("some of its words")]
+    kept = [prompt.text for prompt in found.prompts]
+    assert moved and kept
+    for text in (*moved, *kept):
+        a, b = re.match(r"(\w+): (\w+)", text).groups()
+        counts = [
+            (len(mini.encode(x)), len(mini.encode(y))) for x, y in ((a, f"|{b}."), (b, f"|{a}."))
+        ]
+        assert sum(counts[0]) == sum(counts[1]) and (counts[0] == counts[1]) == (text in kept)
+
+
 @pytest.mark.parametrize(
     ("template", "lists", "says"),
     [
@@ -115,6 +131,8 @@ def test_a_text_that_grows_is_left_out(mini):
         (GAVE, "A, B", "has no colon"),
         (GAVE, ": Tom", "has no name before its colon"),
         (GAVE, "A: Tom; A: Mary", "A has two lists"),
+        ("The {place} in", "A, B: Tom, Mary; place: park", r"neither \{A\} nor \{B\}"),
+        ("{A}" + "{x}" * 30, f"A, B: Tom, Mary; x: {'long' * 400}", "has up to 48,004 characters; at most 20,000"),
         (GAVE, "A, B: Tom", "need two different words"),
         (GAVE, "A: Zorblaxian; B: Tom", "none of the words of A is one token"),
         (GAVE, f"A: {', '.join(map(str, range(WORDS + 1)))}", f"at most {WORDS} are read"),
@@ -132,6 +150,27 @@ def test_too_many_are_refused(mini):
     for count, says in ((MOST + 1, "at most 100"), (0, "1 or more"), (1.5, "whole number")):
         with pytest.raises(ValueError, match=says):
             filled(mini, GAVE, lists, count)
+
+
+def test_the_longest_sentence_is_as_long_as_is_said(mini):
+    word = "x" * ((LONGEST_SENTENCE - 5) // 12)
+    lists = {"A": ["Tom"], "B": ["Mary"], "x": ["y", word]}
+    most = "{B}a" + "{x}" * 12
+    assert len(filled(mini, most, lists).prompts + filled(mini, most, lists).left_out) == 2
+    with pytest.raises(ValueError, match=f"has up to {5 + 13 * len(word):,} characters"):
+        filled(mini, most + "{x}", lists)
+
+
+def test_not_every_combination_is_tried(mini):
+    """Where none fits, no more are read than are said."""
+    words = {
+        "A": ["Tom"],
+        "B": ["Mary"],
+        "x": list(map(str, range(100))),
+        "y": list(map(str, range(100))),
+    }
+    found = filled(mini, "{A}: {x} {y}", words)  # at the beginning "Tom" is one token, "Mary" two
+    assert not found.prompts and len(found.left_out) == TRIED
 
 
 def test_a_text_with_two_names_is_a_template(mini):

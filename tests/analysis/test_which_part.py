@@ -84,5 +84,8 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(mini, options, why):
 
 def test_without_another_text_nothing_is_patched(mini):
     bench = mini.which_part("Once upon a", " time", " day")
-    with pytest.raises(ValueError, match="give other="):
+    with pytest.raises(ValueError, match=r"could be made of 'Once upon a' .*give other="):
         bench.patching()
+    two = mini.which_part([TEXT, "Once upon a"], [" Mary", " time"], [" Tom", " day"])
+    with pytest.raises(ValueError, match="could be made of 'Once upon a'"):
+        two.patching()

@@ -182,6 +182,27 @@ def test_a_template_stands_in_the_address_and_is_averaged(mini):
     assert at.query_params["many_template"] == "When {A} met {C}, {A} spoke to"
 
 
+def test_a_template_is_filled_once_and_its_example_is_short(monkeypatch):
+    filler = "The old house stood there and nobody knew why. " * 10
+    written = {"many_template": f"{filler}{{A}} saw", "many_lists": "A, B: Tom, John"}
+    asked = []
+    plain = many.templates.filled
+
+    def counting(lm, template, lists):
+        asked.append(template)
+        return plain(lm, template, lists)
+
+    monkeypatch.setattr(many.templates, "filled", counting)
+    monkeypatch.setattr(slow, "UNASKED", 1)
+    at = run_page("why", text="The man took off", many="template", **written)
+    shown = next(one.value for one in at.caption if "For example" in one.value)
+    assert f"`{filler[:200]}…`" in shown and filler[:202] not in shown
+    at.run()
+    assert asked == [written["many_template"]]
+    at.text_area(key="many_lists").set_value("A, B: Tom, Jane").run()
+    assert len(asked) == 2
+
+
 def test_a_text_with_two_names_gives_its_template_in_one_click(mini, monkeypatch):
     monkeypatch.setattr(slow, "UNASKED", 1)
     at = run_page("why", text="When Tom and Anna left the garden, Tom gave the flowers to")
