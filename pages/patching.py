@@ -732,7 +732,7 @@ if every is not None:
             activation_patching.patching,
             options,
             *measures,
-            own,
+            lambda: own,
             rows,
             nouns,
             len(rows),

@@ -378,9 +378,17 @@ with sheet.panel(
     if opens:
         flow.draw(alone_scene)
 
-nouns = ("the share of {}", "of the logit difference")
+nouns = ("the share of {}", "logits")
 many.section(
-    scene, numbers.attributions, {}, ["contribution"], ("contribution", 1), table, names, nouns, 1
+    scene,
+    numbers.attributions,
+    {},
+    ["contribution"],
+    ("contribution", 1),
+    lambda: table,
+    names,
+    nouns,
+    1,
 )
 
 # ---- details ----
