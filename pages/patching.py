@@ -96,7 +96,7 @@ config = scene.lm.config
 at = scene.position
 second.WAY.within(second.ways())
 SITE.within(SITES)
-bar = st.container()
+bar = st.container(key="set_asked")
 other = second.choose(scene)
 # of every pair of texts
 asks = partial(
@@ -123,9 +123,10 @@ def turn(scene: sheet.Scene, other: second.Other) -> None:
     """Callback of the switch of directions: the texts change places, and with them their words."""
     second.turn(scene, other)
     chosen = target.TARGET.value
-    if target.AGAINST.value != target.MEAN:
-        target.TARGET.set(target.AGAINST.value)
-        target.AGAINST.set(chosen)
+    if target.AGAINST.value == target.MEAN:  # no word, and here never taken
+        target.AGAINST.set(None)
+    target.TARGET.set(target.AGAINST.value)
+    target.AGAINST.set(chosen)
 
 
 def guide(other: second.Other) -> None:

@@ -167,6 +167,18 @@ def test_the_switch_lets_the_texts_change_places(run_page, mini):
     assert at.query_params["edits"] == f"z.0.1=zero,{turned}"
 
 
+def test_the_switch_takes_a_chosen_answer_along_where_none_stands_against_it(run_page):
+    """The mean of all, chosen on another page, is no word of this page: the answer changes its side alone."""
+    chosen = {"target": 7, "against": "mean"}
+    at = run_page("patching", text=TEXT, other=OTHER, **chosen)
+    (before,) = [one.value for one in at.caption if "We measure the logit of" in one.value]
+    at.button_group(key="patch_way").set_value("noising").run()
+    assert at.query_params["against"] == "7" and not at.query_params.get("target")
+    (after,) = [one.value for one in at.caption if "We measure the logit of" in one.value]
+    both = re.compile("logit of (`[^`]*`) minus that of (`[^`]*`)")
+    assert both.search(after).groups() == both.search(before).groups()
+
+
 def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page, mini):
     made = Patch("resid_pre", 2, position=1).edit(mini.encode(OTHER))
     plain, changed = (
