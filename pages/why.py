@@ -337,8 +337,8 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         muting.muted_map(scene, Both(total), (block, head), "why_muted", alt, open_cell)
         link(
             "knock_out",
-            state.link() | sheet.in_link(bench.PARAMS, {"measure": "probability"}),
-            label="Knock-out: the same in probabilities",
+            state.link() | sheet.in_link(bench.PARAMS),
+            label="Knock-out: the same by any measure",
         )
     with right:
         scene.chart(
