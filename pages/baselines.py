@@ -141,18 +141,19 @@ with place:
 
 with above:
     counted = min(bits.unigram, bits.bigram, bits.trigram)
-    said = "A GPT must beat counting: how few bits does each need for a byte of unseen books?"
+    said = "A GPT must beat counting: how few bits does each need for a byte of other books?"
     if cost is not None:
-        beats = "no less than what counting needs"
+        beats = "no less than one chapter's counts need"
         if cost < counted:
-            beats = "less than what counting needs"
+            beats = "less than one chapter's counts need"
         if cost < counted / 2:
-            beats = "less than half of what counting needs"
+            beats = "less than half of what one chapter's counts need"
         measured = words.fixed(cost, 2)
-        said = f"For a byte of unseen books, {name} needs **{measured} bits**: {beats}."
+        said = f"A byte of other books costs {name} **{measured} bits**: {beats}."
     words.prose(
         f"{said} We count in a chapter of *Alice* ({len(text):,} characters): how often each character "
-        "comes, which one follows which, and which one follows which two."
+        "comes, which one follows which, and which one follows which two. The other books are held out: "
+        "the bundled model has not read them."
     )
 
 

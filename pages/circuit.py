@@ -639,15 +639,21 @@ if explained.against is None:
     asked_here: Any = explained.token
 else:
     asked_here = (explained.token, explained.against)
-on_this_text = sheet.worked(
-    scene.run,
-    circuit_texts.circuit_on,
-    scene.run.ids,
-    asked_here,
-    position=scene.position,
-    says="{} of {} passes".format,
-    **on_texts,
-)
+
+
+def on_this_text() -> pd.DataFrame:
+    """The same of the text above."""
+    return sheet.worked(
+        scene.run,
+        circuit_texts.circuit_on,
+        scene.run.ids,
+        asked_here,
+        position=scene.position,
+        says="{} of {} passes".format,
+        **on_texts,
+    )
+
+
 many.section(
     scene,
     circuit_texts.circuit_on,

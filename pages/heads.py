@@ -395,7 +395,7 @@ with story, st.container(border=True, key="heads_story"):
 
 # ---- many texts ----
 
-looking.draw(scene)
+looking.draw(scene, explained)
 
 # ---- details ----
 

@@ -33,6 +33,7 @@ KEPT_WORDS = {
     "probability": "what is left of the probability",
     "loss": "the loss",
 }
+UNITS = {"logit": "logits", "probability": "in probability (1 is all)", "loss": "nats"}
 EXAMPLES = ("A copied passage", "A name comes back", "A quotation closes")
 FIRST = 5  # tokens of the guess, before and after
 LISTED = 12  # bars of the list
@@ -163,7 +164,7 @@ if measure == "probability":
     rescue = rescuer()
 watched = explained.briefly
 counted_from = ""
-if measure == "logit":
+if measure == "logit" and watched != difference:
     counted_from = f" ({difference})"
 whole = own.map(explained.number)
 
@@ -200,7 +201,7 @@ def of_the_opened() -> list[str]:
     """What muting the opened part does: the picture in a sentence, and what it is compared with."""
     left = left_without(opened)
     if opened == rescue:
-        back = f"{with_change()}, muting {name} as well brings {token} back to **{left}**."
+        back = f"{with_change()}, muting {name} as well{gives} brings {token} back to **{left}**."
         return [back, with_nothing_muted()]
     if still.all():
         same = f"Muting any single part changes nothing: {watched} stays **{whole.now}**."
@@ -222,7 +223,7 @@ def of_all_parts() -> list[str]:
     said = []
     if rescue is not None and opened != rescue:
         said.append(
-            f"Mute {said_names[rescue]} instead, and {token} is back at **{left_without(rescue)}**."
+            f"Mute {said_names[rescue]}{gives} instead, and {token} is back at **{left_without(rescue)}**."
         )
     if still[is_head].all():
         said.append("No single head changes it.")
@@ -404,14 +405,14 @@ said = (
 )
 words.prose(said, "residual stream", "feed-forward")
 sheet.example_row(*EXAMPLES)
-nouns = (f"what muting {{}} {takes}", f"of the {bench.MEASURES[measure]}")
+nouns = (f"what muting {{}} {takes}", UNITS[measure])
 many.section(
     scene,
     ablation.knock_out,
     {"baseline": null},
     ablation.MEASURED,
     muted.LOST[measure],
-    table,
+    lambda: table,
     labels,
     nouns,
     parts,

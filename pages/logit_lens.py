@@ -177,7 +177,8 @@ lens_grid(
 text = (
     "**What to look for.** Follow a column down and watch the answer take shape. Each column is a "
     f"token, each row a depth: {read.how}. The cell shows the token that comes out on top; hover to see "
-    f"the first ten. The last row is the real output. **What it is not.** {read.warning}"
+    "the first ten. The last row is the real output. **What it is not.** "
+    f"{lenses.warning(which, scene.other is not None)}"
 )
 top = columns.columns(scene.run, parts, read.cells).ids[..., 0]
 itself = 0

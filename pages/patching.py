@@ -96,7 +96,7 @@ config = scene.lm.config
 at = scene.position
 second.WAY.within(second.ways())
 SITE.within(SITES)
-bar = st.container()
+bar = st.container(key="set_asked")
 other = second.choose(scene)
 # of every pair of texts
 asks = partial(
@@ -123,9 +123,10 @@ def turn(scene: sheet.Scene, other: second.Other) -> None:
     """Callback of the switch of directions: the texts change places, and with them their words."""
     second.turn(scene, other)
     chosen = target.TARGET.value
-    if target.AGAINST.value != target.MEAN:
-        target.TARGET.set(target.AGAINST.value)
-        target.AGAINST.set(chosen)
+    if target.AGAINST.value == target.MEAN:  # no word, and here never taken
+        target.AGAINST.set(None)
+    target.TARGET.set(target.AGAINST.value)
+    target.AGAINST.set(chosen)
 
 
 def guide(other: second.Other) -> None:
@@ -388,7 +389,7 @@ def share_and_before(both: Both[float]) -> tuple[str, str]:
 
 
 def does(both: Both[float]) -> str:
-    """What a patch does, as a sentence goes on: "brings back **95 % → 93 %** of the answer"."""
+    """What a patch does, as a sentence goes on: "brings back **95 %** of the other text’s answer"."""
     effect = both.now
     short = both.map(in_short)
     share, before = share_and_before(both)
@@ -399,27 +400,27 @@ def does(both: Both[float]) -> str:
         return f"moves the difference by **{change}**"
     if way == second.DENOISING:
         if effect > 0:
-            clause = f"brings back {share} of the answer"
+            clause = f"brings back {share} of the other text’s answer"
         else:
-            clause = f"pushes the answer {share} further away"
+            clause = f"pushes the other text’s answer {share} further away"
     elif effect < 0:
-        clause = f"takes away {share} of the answer"
+        clause = f"takes away {share} of your answer"
     else:
-        clause = f"makes the answer {share} stronger"
+        clause = f"makes your answer {share} stronger"
     return f"{clause}{before}"
 
 
 def comes(both: Both[float]) -> str:
-    """What a patch does, as the page's first sentence ends: "**95 % → 93 %** of the answer comes along"."""
+    """What a patch does, as the page's first sentence ends: "**95 %** of the other text’s answer comes along"."""
     if in_logits:
         return f"it {does(both)}"
     effect = both.now
     share, before = share_and_before(both)
     if way == second.DENOISING:
         if effect > 0:
-            clause = f"{share} of the answer comes along"
+            clause = f"{share} of the other text’s answer comes along"
         else:
-            clause = f"the answer is pushed {share} further away"
+            clause = f"the other text’s answer is pushed {share} further away"
     elif effect < 0:
         clause = f"{share} of your answer is lost"
     else:
@@ -439,6 +440,21 @@ def in_cell(effect: float) -> str:
     if effect < 0:
         sign = "−"
     return f"{sign}{abs(100 * effect):,.0f} %"
+
+
+# ---- what is drawn and written without the patches that were made here ----
+
+scaled = pairs  # of the unchanged model only where it has a scale
+if ends.was is not None and not ends.was.is_scale:
+    scaled = Both(pairs.now)
+
+
+def as_before(pairs: Both[Pair]) -> sheet.Scene:
+    """The scene without the patches: its program gives what is drawn."""
+    unchanged = None
+    if pairs.was is not None:
+        unchanged = pairs.was.own
+    return replace(scene, run=pairs.now.own, other=unchanged)
 
 
 # ---- every block and position ----
@@ -599,11 +615,11 @@ if found is not None and patches:  # all that were clicked, at once
         move = "moves"
         take = "takes"
         them = "it"
-    text = f"{bring} back {words.percent(made[size])} of the answer"
+    text = f"{bring} back {words.percent(made[size])} of the other text’s answer"
     if in_logits:
         text = f"{move} the difference by {in_short(change)}"
     elif way != second.DENOISING:
-        text = f"{take} away {words.percent(-made[size])} of the answer"
+        text = f"{take} away {words.percent(-made[size])} of your answer"
     with found_there:
         words.prose(f"{what} {text}. The maps show your text without {them}.")
 with below:
@@ -678,11 +694,8 @@ if every is not None:
     called = {site: name.lower() for site, name in SITES.items()}
     called |= {part: name for part, (name, _) in PARTS.items()}
     guessed.draw(scene, every.now, called, way)
-    scaled = pairs
-    if ends.was is not None and not ends.was.is_scale:
-        scaled = Both(pairs.now)
     through.draw(
-        scene,
+        as_before(scaled),
         scaled.map(lambda pair: pair.clean_and_corrupt),
         (answers[0], answers[1]),
         way,
@@ -716,11 +729,11 @@ if every is not None:
         draw = partial(OF_MANY.choose, told, offered, label_visibility="collapsed")
         measures = ["logit", "change"], ("change", 1)
         many.section(
-            scene,
+            as_before(pairs),
             activation_patching.patching,
             options,
             *measures,
-            own,
+            lambda: own,
             rows,
             nouns,
             len(rows),
@@ -757,15 +770,12 @@ if way == second.DENOISING:
 else:
     clean_text = own_text
     corrupt_text = other_text
-unpatched_plain = None
-if ends.was is not None and ends.was.is_scale:
-    unpatched_plain = pair.own.plain
 with sheet.details():
     if found is not None:
         sheet.numbers_of("patching", partial(all_patches, found), f"{text}.", "every patch", "–")
     both_texts()
     sheet.code_of(
-        replace(scene, run=pair.own, other=unpatched_plain),
+        as_before(scaled),
         [TransformerBlock.forward, activation_patching.estimates],
         activation_patching.patching,
         clean_text,

@@ -337,8 +337,8 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         muting.muted_map(scene, Both(total), (block, head), "why_muted", alt, open_cell)
         link(
             "knock_out",
-            state.link() | sheet.in_link(bench.PARAMS, {"measure": "probability"}),
-            label="Knock-out: the same in probabilities",
+            state.link() | sheet.in_link(bench.PARAMS),
+            label="Knock-out: the same by any measure",
         )
     with right:
         scene.chart(
@@ -378,9 +378,17 @@ with sheet.panel(
     if opens:
         flow.draw(alone_scene)
 
-nouns = ("the share of {}", "of the logit difference")
+nouns = ("the share of {}", "logits")
 many.section(
-    scene, numbers.attributions, {}, ["contribution"], ("contribution", 1), table, names, nouns, 1
+    scene,
+    numbers.attributions,
+    {},
+    ["contribution"],
+    ("contribution", 1),
+    lambda: table,
+    names,
+    nouns,
+    1,
 )
 
 # ---- details ----

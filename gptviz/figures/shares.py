@@ -257,12 +257,14 @@ def paths_into(
     in_cell: Callable[[float], str],
     mode: Mode,
     unchanged: Floats | None = None,
+    unit: str = "",
 ) -> Figure:
     """What each head's path to one reader moves, (L, H), NaN where none leads there; a row a block, 0 on top.
 
     The reader is a head, which is framed, or None: the logits, a row of their own below the last block. Threads
     run to it from the heads that move most, where `in_cell` writes their number: it writes nothing for one that
     is too small. `word` stands in the logits' row; `unchanged`, (L, H), are the model's without its changes.
+    `unit` follows a number in a hover (" logits").
     """
     rows, count = effects.shape
     colors = palette(mode)
@@ -274,7 +276,7 @@ def paths_into(
             return f"block {block} · head {head}: the reader"
         if np.isnan(effects[block, head]):
             return f"block {block} · head {head}: no path leads from it to this reader"
-        sentence = f"block {block} · head {head}: {fixed(float(effects[block, head]), 3)}"
+        sentence = f"block {block} · head {head}: {fixed(float(effects[block, head]), 3)}{unit}"
         if unchanged is None:
             return sentence
         return f"{sentence}, {fixed(float(unchanged[block, head]), 3)} {marks.UNCHANGED}"

@@ -64,7 +64,7 @@ def section(
     options: Mapping[str, Any],
     columns: Sequence[str],
     drawn: tuple[str, int],
-    here: pd.DataFrame,
+    here: Callable[[], pd.DataFrame],
     names: Sequence[str],
     words: tuple[str, str],
     passes: int,
@@ -74,9 +74,9 @@ def section(
     """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
     The function takes a text, or a pair as its `clean` and `corrupt`. Of its `columns` `drawn` is shown, with
-    its sign; `here` are the same rows of this page's prompt, `names` what they are called. `words` are what a
-    row is ("the share of {}") and its unit. `choice` draws what is chosen about the set, and `more` says what
-    else the means say.
+    its sign; `here` gives the same rows of this page's prompt, and is called only beside means. `names` are what
+    the rows are called, `words` what one is ("the share of {}") and its unit. `choice` draws what is chosen
+    about the set, and `more` says what else the means say.
     """
     pairs = function.__name__ == "patching"
     st.subheader("Over many texts", anchor=False)
@@ -164,7 +164,7 @@ def section(
         f"Over **{counted(n, 'text')}**, the largest of {counted(len(mean), 'mean')} is "
         f"{noun.format(names[largest])}: "
         f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
-        f"In the text above it is {significant(sign * here[column].iloc[largest])}. "
+        f"In the text above it is {significant(sign * here()[column].iloc[largest])}. "
         f"The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
         f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}{more(tables.now)}"
     )

@@ -1,6 +1,7 @@
 """The Logit lens page through AppTest: what it draws and says against the model's own modules."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from gptviz.analysis.lens import row_keys
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.tokenizer import show_token, token_bytes
-from gptviz.ui.parts.logit_lens import columns
+from gptviz.ui.models.choice import Choice
+from gptviz.ui.parts.logit_lens import columns, lenses
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.engine.test_trace import plain_forward
 from tests.pages.conftest import open_all
@@ -262,3 +264,19 @@ def test_without_a_lens_for_these_weights_the_command_is_said(run_page):
     at = run_page("logit_lens", text="The cat", model="mini-untrained", read_by="jacobian")
     assert "python -m gptviz lens mini-untrained" in prose(at)
     assert "read_by" not in {one.key for one in at.segmented_control}
+
+
+def test_of_an_upload_no_command_is_said(run_page, monkeypatch):
+    """No name loads it: the command would end in an error."""
+    upload = Choice("upload:0123456789abcdef")
+    monkeypatch.setattr(lenses, "state", SimpleNamespace(model=lambda: upload))
+    monkeypatch.setattr(lenses, "is_fitted", lambda _: False)
+    said = prose(run_page("logit_lens", text="The cat"))
+    assert "No Jacobian lens was fitted to these weights." in said and "gptviz lens" not in said
+
+
+def test_the_lens_of_the_unchanged_model_says_that_it_knows_no_change(run_page):
+    told = "Its matrices are the unchanged model's: they do not know your change."
+    for lens, edits in (("jacobian", "z.4.3=zero"), ("jacobian", ""), ("logit", "z.4.3=zero")):
+        at = run_page("logit_lens", text="The cat", read_by=lens, edits=edits)
+        assert (told in prose(at)) == (lens == "jacobian" and bool(edits))

@@ -1,19 +1,22 @@
 """A set of texts on "Knock-out", "Why this token?" and "Patching": what is said is the mean of Python."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import streamlit as st
 
+from gptviz.analysis import circuit_texts
 from gptviz.analysis.answer_looks import LOOKS, answer_looks
 from gptviz.analysis.circuit_search import parse
 from gptviz.analysis.circuit_texts import circuit_on
 from gptviz.analysis.ready_made import ready_made
 from gptviz.analysis.templates import filled, read_lists
-from gptviz.digits import percent, plus_minus
+from gptviz.digits import percent, plus_minus, significant
 from gptviz.jobs import Queue
 from gptviz.ui import many
+from gptviz.ui.parts.heads import looking
 from gptviz.ui.shell import slow
 from tests.pages.conftest import run_page
 from tests.specs import charts, left_by_program, opened, prose, put, words
@@ -162,6 +165,37 @@ def test_heads_look_at_the_names_of_many_texts(mini, column):
     assert np.allclose(bars["x"], mean[order], atol=2e-5) and mean[order[0]] > 0.01
     assert np.allclose(bars["error_x"]["array"], table[f"{column}_se"].to_numpy()[order], atol=2e-5)
     assert "n = 24)" in prose(at)
+
+
+@pytest.mark.parametrize(("column", "word"), [("to_answer", " Mary"), ("to_against", " Tom")])
+def test_of_the_text_above_heads_look_at_the_words_of_the_bar(mini, column, word):
+    text = "When Tom and Mary left the garden, Tom gave the flowers to"
+    tokens = {word: mini.encode(word)[0] for word in (" Mary", " Tom", " king")}
+    query = {"text": text, "many": "names", "looks_at": column}
+    at = run_page("heads", **query, target=tokens[" Mary"], against=tokens[" Tom"])
+    prompts = ready_made(mini, "names")
+    table = answer_looks(mini, [p.text for p in prompts], [p.target for p in prompts])
+    largest = int(table[column].abs().idxmax())
+    here = answer_looks(mini, text, tokens[word])["to_answer"].iloc[largest]
+    assert here > 0 and f"In the text above it is {significant(here)}." in prose(at)
+    assert "no head can look at it" not in prose(at)
+    at = run_page("heads", **query, target=tokens[" king"], against="mean")
+    said = (
+        "In the text above it is 0." in prose(at),
+        "In the text above there is no `·king`" in prose(at),
+    )
+    assert said == (True, column == "to_answer")
+    assert ("stands against the mean of all tokens" in prose(at)) == (column == "to_against")
+
+
+@pytest.mark.parametrize(
+    ("page", "module", "function"),
+    [("heads", looking, "answer_looks"), ("circuit", circuit_texts, "circuit_on")],
+)
+def test_without_a_set_the_text_above_is_not_measured_for_it(page, module, function, monkeypatch):
+    never = partial(pytest.fail, "nobody sees this number")
+    monkeypatch.setattr(module, function, lambda *_, **__: never())
+    assert not run_page(page, text="The man took off", whole="on").exception
 
 
 def test_a_template_stands_in_the_address_and_is_averaged(mini):

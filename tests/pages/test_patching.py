@@ -15,7 +15,17 @@ from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
 from gptviz.ui.parts.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import slow, state
-from tests.specs import attributes, charts, in_numbers, prose, table as small_table, words
+from tests.specs import (
+    attributes,
+    charts,
+    in_numbers,
+    keys,
+    left_by_program,
+    prose,
+    put,
+    table as small_table,
+    words,
+)
 
 BARN = PAIRS[0].other
 TEXT = "The man took off"
@@ -157,6 +167,18 @@ def test_the_switch_lets_the_texts_change_places(run_page, mini):
     assert at.query_params["edits"] == f"z.0.1=zero,{turned}"
 
 
+def test_the_switch_takes_a_chosen_answer_along_where_none_stands_against_it(run_page):
+    """The mean of all, chosen on another page, is no word of this page: the answer changes its side alone."""
+    chosen = {"target": 7, "against": "mean"}
+    at = run_page("patching", text=TEXT, other=OTHER, **chosen)
+    (before,) = [one.value for one in at.caption if "We measure the logit of" in one.value]
+    at.button_group(key="patch_way").set_value("noising").run()
+    assert at.query_params["against"] == "7" and not at.query_params.get("target")
+    (after,) = [one.value for one in at.caption if "We measure the logit of" in one.value]
+    both = re.compile("logit of (`[^`]*`) minus that of (`[^`]*`)")
+    assert both.search(after).groups() == both.search(before).groups()
+
+
 def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page, mini):
     made = Patch("resid_pre", 2, position=1).edit(mini.encode(OTHER))
     plain, changed = (
@@ -174,6 +196,36 @@ def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page
     logits = mini.trace(TEXT, keep=[], edits=[made]).logits(-1).double()
     assert float(said["logit"]) == pytest.approx(float(logits[her] - logits[his]), abs=1e-5)
     assert float(said["effect"]) == pytest.approx(after["data"][0]["z"][2][0], abs=1e-5)
+
+
+def test_programs_of_paths_and_of_many_texts_leave_out_what_was_patched_here(run_page, mini):
+    made = Patch("resid_pre", 2, position=1).edit(mini.encode(OTHER))
+    at = run_page("patching", text=TEXT, other=OTHER, edits=made, many="pronoun")
+    his, her = (mini.encode(word)[0] for word in (" his", " her"))
+    left = left_by_program(at, "in_code_path")
+    expected = mini.path_patching(OTHER, TEXT, (her, his))["logit"]
+    assert np.allclose(left["picture"]["logit"], expected, atol=1e-4) and "unchanged" not in left
+    drawn = np.array(next(c for c in charts(at) if "error_x" in c["data"][0])["data"][0]["x"])
+    left = left_by_program(at, "in_code_many")
+    means = left["picture"]["change"].to_numpy(float)
+    assert np.allclose(drawn, means[np.argsort(-np.abs(means), kind="stable")[:12]], atol=2e-5)
+    assert not left["lm"].edits and "unchanged" not in left
+
+
+@pytest.mark.parametrize(
+    ("way", "said", "whose"),
+    [
+        ("denoising", "brings back", "of the other text’s answer"),
+        ("noising", "takes away", "of your answer"),
+    ],
+)
+def test_it_says_whose_answer_a_patch_moves(run_page, mini, way, said, whose):
+    made = Patch("resid_pre", 2, position=1).edit(mini.encode(OTHER))
+    at = run_page("patching", text=TEXT, other=OTHER, patch_way=way, edits=made)
+    lines = prose(at).splitlines()
+    told = [line for line in lines if "This patch now applies" in line or "matters most" in line]
+    assert len(told) == 2 and all(said in line and whose in line for line in told)
+    assert whose in next(line for line in lines if "Copy one vector" in line)
 
 
 def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini, monkeypatch):
@@ -318,7 +370,7 @@ def test_no_head_is_said_to_move_most_where_none_moves_anything(run_page):
 
 @pytest.mark.parametrize(
     ("into", "receivers"),
-    [("", "logits"), ("v5.4", [("v", 5, 4)]), ("q9.0", "logits"), ("k0.1", "logits")],
+    [("", "logits"), ("v05.4", [("v", 5, 4)]), ("q9.0", "logits"), ("k٥.1", "logits")],
 )
 def test_the_paths_are_path_patching(run_page, mini, into, receivers):
     """An address that names a reader which is not there, or that no head stands before, means the logits."""
@@ -329,6 +381,7 @@ def test_the_paths_are_path_patching(run_page, mini, into, receivers):
     drawn = np.array(charts(at)[-1]["data"][0]["z"], dtype=float)
     assert np.allclose(drawn[: len(effects)], effects, atol=1e-4)
     assert np.isnan(drawn[len(effects) :]).all()
+    assert at.session_state["path_into"] == ("v5.4" if receivers != "logits" else "logits")
     strongest = table.loc[table["effect"].abs().idxmax()]
     assert f"head {strongest['block']:.0f}·{strongest['head']:.0f}" in words(at)
     assert np.allclose(in_numbers(at, "path-patching")["logit"], table["logit"], atol=1e-4)
@@ -344,3 +397,35 @@ def test_a_path_to_a_changed_model_has_the_unchanged_one_beside_it(run_page, min
     )
     for lm, column in ((mini.edited(edits), "logit"), (mini, "unchanged logit")):
         assert np.allclose(rows[column], lm.path_patching(OTHER, TEXT, target)["logit"], atol=1e-4)
+
+
+def test_a_path_that_pushes_the_answer_away_is_not_said_to_pass_it_on(run_page, mini):
+    at = run_page("patching", text=TEXT, other=OTHER, path_into="q5.1")
+    his, her = (mini.encode(word)[0] for word in (" his", " her"))
+    table = mini.path_patching(OTHER, TEXT, (her, his), receivers=[("q", 5, 1)])
+    row = table.loc[table["effect"].abs().idxmax()]
+    assert row["effect"] < -0.02
+    share = significant(-100 * row["effect"], 2)
+    sizes = table["effect"].abs().nlargest(3)
+    assert sizes.iloc[2] < 0.02 <= sizes.iloc[1]
+    sentence = (
+        f"By its path to the queries of head 5·1, head {row['block']:.0f}·{row['head']:.0f} moves the answer "
+        f"most, the other way ({share} %)."
+    )
+    (line,) = [line for line in words(at).splitlines() if "By its path" in line]
+    named = [significant(100 * effect, 2) for effect in sizes if effect >= 0.02]
+    assert line.startswith(sentence) and len(re.findall(r"head \d·\d \(", line)) == len(named) - 1
+    assert all(f"({share} %" in line for share in named[1:])
+
+
+def test_paths_that_take_long_wait_for_a_click_of_their_own(run_page, mini, monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 0)
+    edits = "mlp_out.1=zero"
+    at = run_page("patching", text=TEXT, other=OTHER, edits=edits, patch_go="on")
+    assert at.button(key="path_start").label == "Patch every path (96 passes)"  # of both models
+    at.button(key="path_start").click().run()
+    assert "path_start" not in keys(at) and "path_logits" in keys(at)
+    put(at, path_into="q3.1")
+    assert at.button(key="path_start").label == "Patch every path (96 passes)"  # two for each of 24
+    put(at, path_into="k1.1")
+    assert at.button(key="path_start").label == "Patch every path (32 passes)"

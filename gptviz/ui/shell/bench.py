@@ -49,8 +49,8 @@ OPENED = {
     "copied": "the word that came after these tokens last time",
     "fact": "a fact that the text asks for",
     "sequence": "the next of a sequence",
-    "pronoun": "the model's first choice, a pronoun",
-    "first two": "the model's first choice",
+    "pronoun": "a pronoun that may follow here",
+    "first two": "{}'s first choice",
 }
 IN_BOX = {"zero": "0", "mean": "its mean, this text", "sample": "its mean, a sample"}
 
@@ -80,11 +80,11 @@ class Question(Target):
 
     @property
     def briefly(self) -> str:
-        """The same in fewer words: of two tokens "the lead of `·Anna` over `·Tom`"."""
+        """The same in fewer words: of two words "the lead of `·Anna` over `·Tom`"."""
         if self.measure != "logit":
             return self.watched
         if self.against_shown is None:
-            return f"the logit of {as_code(self.shown)}"
+            return self.difference
         return f"the lead of {as_code(self.shown)} over {as_code(self.against_shown)}"
 
     @property
@@ -177,7 +177,10 @@ def bar(
         if only:
             measure = "logit"
         also = (asked.answer, asked.instead, token, usual_other)
-        hint = f"Opened with {OPENED[asked.kind]}. Choose another token, or type any. "
+        whose = "the model" if scene.other is None else "the unchanged model"
+        hint = (
+            f"Opened with {OPENED[asked.kind].format(whose)}. Choose another token, or type any. "
+        )
         small: Any = {"width": 120, "label_visibility": "collapsed"}
         _word("answer", f"{hint}Write · for a space.")
         token_box(scene, TARGET, "Answer", shown_id(scene.lm, asked.answer), also, **small)

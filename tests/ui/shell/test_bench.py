@@ -84,7 +84,9 @@ def test_of_two_names_the_lead_is_said():
     assert found["briefly"] == "the lead of `·Mary` over `·Tom`"
     assert found["watched"] == "the logit of `·Mary` minus that of `·Tom`"
     mean = asked(run(text=NAMES, against="mean"))
-    assert mean["briefly"] == "the logit of `·Mary`" and mean["against_shown"] is None
+    # the number is a difference here, too
+    assert mean["briefly"] == "the logit of `·Mary` minus the mean over the vocabulary"
+    assert mean["against_shown"] is None
     assert asked(run(text=NAMES, measure="loss"))["briefly"] == "the loss of `·Mary`"
 
 
@@ -96,6 +98,17 @@ def test_of_a_changed_model_it_asks_what_the_unchanged_one_is_asked(mini):
     logits = mini.edited(edits).trace(DEFAULT_TEXT).logits(-1).double()
     assert int(logits.argmax()) != wanted.answer
     assert found["run"] == pytest.approx(float(logits.softmax(0)[wanted.answer]), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("edits", "whose"), [("", "the model"), ("mlp_out.1=zero", "the unchanged model")]
+)
+def test_it_says_whose_first_choice_the_answer_is(mini, edits, whose):
+    text = "The cat sat on the"
+    assert asked_of(mini, text).kind == "first two"
+    at = run(text=text, edits=edits)
+    (hint,) = [one.help for one in at.caption if one.value == "answer"]
+    assert f"Opened with {whose}'s first choice." in hint
 
 
 def test_a_page_that_measures_logits_only_says_so_where_something_else_was_chosen():

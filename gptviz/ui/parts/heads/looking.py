@@ -1,5 +1,7 @@
 """Which heads look at the answer, over many texts: the name movers, where the texts have names."""
 
+from functools import partial
+
 import pandas as pd
 
 from gptviz import Run
@@ -7,7 +9,8 @@ from gptviz.analysis.answer_looks import LOOKS, answer_looks
 from gptviz.ui import many, runs
 from gptviz.ui.runs import per_run
 from gptviz.ui.sheet import Param, Scene, if_there
-from gptviz.ui.words import prose
+from gptviz.ui.shell.bench import Question
+from gptviz.ui.words import as_code, prose
 
 AT: Param[str] = Param("looks_at", str, LOOKS[0], if_there)
 PARAMS = (AT, *many.PARAMS)
@@ -15,16 +18,24 @@ CALLED = {"to_answer": "At the answer", "to_against": "At what might be said ins
 
 
 @per_run
-def _in_this_text(run: Run, position: int) -> pd.DataFrame:
-    """The same of one text, for the token that the model says first: one pass."""
-    return answer_looks(runs.model(run), list(run.ids), position=position)
+def _in_this_text(run: Run, token: int, against: int | None, position: int) -> pd.DataFrame:
+    """The same of one text: one pass."""
+    aim = token if against is None else (token, against)
+    return answer_looks(runs.model(run), list(run.ids), aim, position)
 
 
-def draw(scene: Scene) -> None:
-    """Draw the section: each head's attention from the last token to the answer's, as a mean over a set."""
+def draw(scene: Scene, explained: Question) -> None:
+    """Draw the section: each head's attention from the last token to the answer's, as a mean over a set.
+
+    Of the page's own text the two words are those that the bar asks about.
+    """
     AT.within(LOOKS)
-    here = _in_this_text(scene.run, scene.position)
-    names = [f"block {row.block} · head {row.head}" for row in here.itertuples()]
+    config = scene.lm.config
+    names = [
+        f"block {block} · head {head}"
+        for block in range(config.n_layers)
+        for head in range(config.n_heads)
+    ]
     wanted = {"to_answer": "the answer", "to_against": "what might be said instead"}[AT.value]
     many.section(
         scene,
@@ -32,12 +43,27 @@ def draw(scene: Scene) -> None:
         {},
         LOOKS,
         (AT.value, 1),
-        here,
+        partial(_in_this_text, scene.run, explained.token, explained.against, scene.position),
         names,
         (f"what {{}} gives, from the last token, to {wanted}", "of its attention"),
         1,
         choice=_choose,
+        more=lambda _: _missing(scene, explained),
     )
+
+
+def _missing(scene: Scene, explained: Question) -> str:
+    """A sentence for a word of the bar that no head can look at, since it does not stand in the page's text."""
+    token = explained.token
+    shown: str | None = explained.shown
+    if AT.value == LOOKS[1]:
+        if explained.against is None:
+            return " In the text above the answer stands against the mean of all tokens: there is none to look at."
+        token = explained.against
+        shown = explained.against_shown
+    if token in scene.run.ids[: scene.position + 1]:
+        return ""
+    return f" In the text above there is no {as_code(shown or '')} up to the selected token, so no head can look at it."
 
 
 def _choose() -> None:

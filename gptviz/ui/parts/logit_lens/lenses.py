@@ -9,7 +9,10 @@ from gptviz import LanguageModel
 from gptviz.analysis import jacobian_lens, lens
 from gptviz.analysis.lens import Cells, Depths, Followed
 from gptviz.analysis.lens_trial import JACOBIAN, LOGIT
+from gptviz.ui.models.choice import PATH, UPLOAD
+from gptviz.ui.shell import state
 from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.words import as_code
 
 LENS = Param("read_by", str, LOGIT, if_there)
 
@@ -72,10 +75,24 @@ def choose(lm: LanguageModel) -> None:
         LENS.choose("Lens", {key: one.name for key, one in LENSES.items()}, help=about)
 
 
+def warning(lens: str, is_changed: bool) -> str:
+    """What a lens, LOGIT or JACOBIAN, cannot tell; `is_changed` is a model that does not run as it is."""
+    text = LENSES[lens].warning
+    if lens == JACOBIAN and is_changed:
+        text += " Its matrices are the unchanged model's: they do not know your change."
+    return text
+
+
 def say_how_to_fit(lm: LanguageModel) -> None:
-    """Say by which command a model gets a Jacobian lens, where it has none."""
-    if not is_fitted(lm):
-        st.caption(
-            f"No Jacobian lens was fitted to these weights. `python -m gptviz lens {lm.name}` fits one; it "
-            "stands here when the page is opened again."
+    """Say that a model has no Jacobian lens; and by which command it gets one, if it can be loaded by its name."""
+    if is_fitted(lm):
+        return
+    text = "No Jacobian lens was fitted to these weights."
+    name = state.model().name
+    if not name.startswith((UPLOAD, PATH)):
+        command = as_code(f"python -m gptviz lens {name}")
+        text += (
+            f" Whoever runs this server can fit one: {command}. It stands here when the page is opened "
+            "again."
         )
+    st.caption(text)

@@ -123,8 +123,8 @@ def _place(after: str) -> str:
 def _how(trial: LensTrial, measure: str, both: dict[str, pd.DataFrame]) -> str:
     """What was measured, on how many texts, against what."""
     texts = (
-        f"{trial.texts} texts of five books, none of which was used for fitting (that read the pages after "
-        "them); ± is the standard error over the texts."
+        f"{trial.texts} texts of five books; none was used for fitting, which read later pages of the same "
+        "books. ± is the standard error over the texts."
     )
     if measure == "alignment":
         return (

@@ -1,7 +1,7 @@
 """Path patching on "Patching": from which heads one reader gets the answer, when nobody else may pass it on."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
+from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
 from gptviz.both import Both
 from gptviz.figures.shares import paths_into
@@ -26,11 +27,12 @@ PARAMS = (INTO, GO)
 
 READS = {"q": "queries", "k": "keys", "v": "values"}
 NEXT = 2  # heads that are named after the strongest
+_ASKED = "gptviz_path_asked"  # in the session: the texts and the reader that the click was for
 
 
 def reader(n_layers: int, n_heads: int) -> Receiver | None:
     """The read that the address names: ("q", 5, 0); None for the logits, and for one that no head stands before."""
-    named = re.fullmatch(r"([qkv])(\d{1,3})\.(\d{1,3})", INTO.value)
+    named = re.fullmatch(r"([qkv])([0-9]{1,3})\.([0-9]{1,3})", INTO.value)
     if named is None:
         return None
     block = int(named[2])
@@ -59,10 +61,13 @@ def draw(
     in_sentence, in_cell = says
     st.subheader("Through which head does it come?", anchor=False)
     receiver = reader(config.n_layers, config.n_heads)
+    INTO.set(_written(receiver))  # "q05.0" is head 5·0 as well, and what is not there is the guess
     prose(
         "**Path patching** is narrower: only *one reader* gets a head's value from the other text, and all "
-        "other heads keep theirs. What moves then has come along this very path.",
+        "other heads keep theirs. What moves then has come along this very path. Feed-forward layers and "
+        "LayerNorms on the way are worked out anew, so what they pass on counts as this path.",
         "head",
+        "LayerNorm",
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="set_path"):
         st.caption("The reader:", width="content")
@@ -72,16 +77,18 @@ def draw(
             for read, name in READS.items():
                 label = f"the {name} of head {block}·{head}"
                 here = read == receiver[0]
-                button(label, f"path_{read}", INTO.set, f"{read}{block}.{head}", primary=here)
+                written = _written((read, block, head))
+                button(label, f"path_{read}", INTO.set, written, primary=here)
     receivers: str | Sequence[Receiver] = LOGITS
-    senders = config.n_layers * config.n_heads
+    passes = config.n_layers * config.n_heads  # one a sender, where the logits read it
     if receiver is not None:
         receivers = (receiver,)
-        senders = receiver[1] * config.n_heads
+        passes = 2 * receiver[1] * config.n_heads
+    passes *= len(texts.all)
     options = receivers, way, scene.position
-    slow = sheet.is_asked_for(scene.lm, scene.position + 1, 2 * senders)
-    if slow and not GO.value:
-        button(f"Patch every path ({2 * senders:,} passes)", "path_start", GO.set, True)
+    slow = sheet.is_asked_for(scene.lm, scene.position + 1, passes)
+    if slow and not _is_wanted((texts.all, answers, options)):
+        button(f"Patch every path ({passes:,} passes)", "path_start", GO.set, True)
         return
 
     def patched(pair: tuple[Run, Run]) -> pd.DataFrame:
@@ -104,20 +111,31 @@ def draw(
     effects = found.map(lambda table: table[size].to_numpy(float).reshape(-1, config.n_heads))
     whole = effects.map(lambda some: _of_all_blocks(some, config.n_layers))
     order = np.argsort(-np.abs(effects.now), axis=None, kind="stable")[: 1 + NEXT]
-    named = [divmod(int(i), config.n_heads) for i in order]
-    values = [in_sentence(float(effects.now[place])) for place in named]
-    if not in_cell(float(effects.now[named[0]])):
+    strongest = [divmod(int(i), config.n_heads) for i in order]
+    # as on the map: one that is too small for a number has no name either
+    named = {place: effect for place in strongest if in_cell(effect := float(effects.now[place]))}
+    if not named:
         prose(f"No head passes the answer to {_called(receiver)} by itself.")
     else:
-        said = [f"head {b}·{h} ({value})" for (b, h), value in zip(named, values, strict=True)]
+        said = [f"head {b}·{h} ({in_sentence(effect)})" for (b, h), effect in named.items()]
+        (block, head), largest = next(iter(named.items()))
         sentence = f"To {_called(receiver)} most comes from {said[0]}."
+        if (largest > 0) != (way == DIRECTIONS[0]):
+            value = in_sentence(largest).removesuffix(" the other way")
+            sentence = (
+                f"By its path to {_called(receiver)}, head {block}·{head} moves the answer most, the "
+                f"other way ({value})."
+            )
         if len(said) > 1:
             sentence += f" Next: {' and '.join(said[1:])}."
         prose(sentence, "head", "query", "key", "value")
     place = None
     if receiver is not None:
         place = receiver[1:]
-    fig = paths_into(whole.now, place, word, in_cell, scene.mode, whole.was)
+    unit = " of the texts’ difference"
+    if size == "change":
+        unit = " logits"
+    fig = paths_into(whole.now, place, word, in_cell, scene.mode, whole.was, unit)
     alt = f"What each head passes to {_called(receiver)} alone ({way})"
 
     def read_by(block: int, head: int) -> None:
@@ -125,7 +143,7 @@ def draw(
         if block > 0:
             INTO.set(f"q{block}.{head}")
 
-    scene.chart(fig, key="path_map", alt=alt, which=(way, INTO.value), on_cell=read_by)
+    scene.chart(fig, key="path_map", alt=alt, which=(way, _written(receiver)), on_cell=read_by)
     st.caption(
         "A thread runs from each of the strongest heads to the reader. Click a head to ask from whom *its* "
         "queries, keys and values come; heads of block 0 read the tokens alone."
@@ -143,6 +161,23 @@ def draw(
         sheet.code_of(
             scene, [MultiHeadAttention.forward], path_patching, *arguments, key="in_code_path"
         )
+
+
+def _written(receiver: Receiver | None) -> str:
+    """The reader as the address names it: "q5.0", or "logits"."""
+    if receiver is None:
+        return LOGITS
+    read, block, head = receiver
+    return f"{read}{block}.{head}"
+
+
+def _is_wanted(asked: Hashable) -> bool:
+    """Whether somebody clicked for these texts and this reader; a link's click is for whatever it opens."""
+    if GO.value and st.session_state.setdefault(_ASKED, asked) != asked:
+        GO.set(False)
+    if not GO.value:
+        st.session_state.pop(_ASKED, None)
+    return GO.value
 
 
 def _called(receiver: Receiver | None) -> str:
