@@ -17,7 +17,7 @@ import torch
 
 import gptviz
 from gptviz import analysis, lessons
-from gptviz.analysis import readings
+from gptviz.analysis import jacobian_lens, readings
 from gptviz.analysis.surgery import Operation, surgery
 from gptviz.engine.beams import beam_search
 from gptviz.engine.generate import generate_batch
@@ -129,6 +129,8 @@ def of_grad(t: Trace) -> dict[Any, torch.Tensor]:
 
 def of_model(lm: Any, t: Trace) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Everything that is asked of a model, and of a model and a trace."""
+    if jacobian_lens.known(lm) is None:  # its functions read through the lens that is kept on disk
+        jacobian_lens.keep(jacobian_lens.fit(lm.plain, [IDS], skip=2))
     for name, function in of_a_trace().items():
         yield name, _asked(function, lm, t)
     edits = [
