@@ -21,6 +21,8 @@ MODEL = "the whole model"
 CIRCUIT = "this circuit"
 OTHERS = "every other head"
 NOBODY = "no head"
+# logits; a tenth of what one pair of texts needs for shares, since a mean over many is surer
+LEAST_WAY = 0.1
 KEPT = (MODEL, CIRCUIT, OTHERS, NOBODY)
 
 
@@ -71,10 +73,11 @@ def circuit_on(
 def share_kept(table: pd.DataFrame) -> float | None:
     """The share of the way from no head to the whole model that the circuit goes, by the means of a table.
 
-    None where there is no way to go: the two are equal.
+    None where there is little way to go: the two are less than `LEAST_WAY` logits apart, and a share of that
+    says nothing.
     """
     logit = dict(zip(table["kept"], table["logit"], strict=True))
     whole_way = logit[MODEL] - logit[NOBODY]
-    if whole_way == 0:
+    if abs(whole_way) < LEAST_WAY:
         return None
     return float((logit[CIRCUIT] - logit[NOBODY]) / whole_way)

@@ -1,6 +1,7 @@
 """A circuit on many texts: each number is a pass with edits, or one with weights taken away."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gptviz import Edit
@@ -52,14 +53,22 @@ def test_many_texts_are_the_mean_of_each():
     assert np.allclose(many["logit"], values.mean(0)) and (many["n"] == 3).all()
     assert np.allclose(many["logit_se"], values.std(0, ddof=1) / 3**0.5)
     means = values.mean(0)
-    assert share_kept(many) == pytest.approx((means[1] - means[3]) / (means[0] - means[3]))
-    assert share_kept(many.assign(logit=1.0)) is None
+    share = (means[1] - means[3]) / (means[0] - means[3])
+    assert share_kept(many.assign(logit=100 * means)) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_share_of_next_to_no_way_is_none(sign):
+    table = pd.DataFrame({"kept": KEPT})
+    for whole, share in ((0.0, None), (0.09, None), (0.125, 4.0), (1.0, 0.5), (4.0, 0.125)):
+        found = share_kept(table.assign(logit=[sign * whole, sign * 0.5, 7.0, 0.0]))
+        assert found == share
 
 
 def test_the_whole_model_keeps_all_and_a_missing_head_is_said():
     lm = random_lm(4)
     table = circuit_on(lm, TEXTS[0], None, all_heads(lm))
-    assert share_kept(table) == pytest.approx(1)
+    assert share_kept(table.assign(logit=100 * table["logit"])) == pytest.approx(1)
     first = lm.trace(TEXTS[0]).logits(-1)
     assert table["logit"][0] == pytest.approx(float(above(first, int(first.argmax()))), abs=1e-5)
     for heads, says in (([(2, 0)], "there is no block 2"), ([(0, 4)], "there is no head 4")):
