@@ -97,6 +97,7 @@ def jacobian_lens(
     `constant=False` leaves out c. Raises what `logit_lens` raises, and ValueError for a model that no lens was
     fitted to.
     """
+    trace.of(model)
     fitted = _of_weights(model, trace.name)
     carry = fitted.carry if constant else fitted.without_constant
     return lens.logits_by(carry, trace, model, position)

@@ -104,6 +104,7 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
 
 def logits_by(carry: Carry, trace: Trace, model: GPTModel, position: int) -> torch.Tensor:
     """What `logit_lens` gives, (R, V), with each row but the last carried before it is read."""
+    trace.of(model)
     last = trace.logits(position)
     index = trace.place_of(position)
     keys = row_keys(trace.config)[:-1]
@@ -124,6 +125,7 @@ def cells_by(
     carry: Carry, lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP
 ) -> Cells:
     """What `cells` gives, with each row but the last carried before it is read."""
+    t.of(lm.model)
     final = torch.log_softmax(logits_of(lm.model, t["final"][start:stop]), dim=-1)  # (P, V)
     rows = _rows(carry, t, lm.model, start, stop)
     return Cells(*_by_row([reading_of(logits, final, k) for logits in rows], stop - start))
@@ -141,6 +143,7 @@ def followed_by(
     carry: Carry, lm: LanguageModel, t: Trace, start: int, stop: int, ids: Sequence[int]
 ) -> Followed:
     """What `followed_cells` gives, with each row but the last carried before it is read."""
+    t.of(lm.model)
     rows = [followed(logits, ids) for logits in _rows(carry, t, lm.model, start, stop)]
     return Followed(*_by_row(rows, stop - start))
 

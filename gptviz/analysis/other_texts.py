@@ -145,6 +145,8 @@ def other_texts(
     Of the words that fit, the first of its list is taken that keeps step. Raises ValueError as
     `lm.trace` does, and for a position that the text does not have.
     """
+    if own is not None:
+        own.of(lm.model)
     ids = ids_of(lm, text, special_tokens)
     if not ids:
         raise ValueError("the text is empty: there is no prediction that another text could change")

@@ -14,7 +14,7 @@ from torch import nn
 
 import gptviz.analysis
 from gptviz import LanguageModel
-from gptviz.analysis import circuit, knock_out, logit_lens, patching
+from gptviz.analysis import circuit, jacobian_lens, knock_out, logit_lens, patching
 from gptviz.analysis.activation_patching import Ends
 from gptviz.analysis.patches import patches_of
 from gptviz.analysis.readings import word_reading
@@ -58,8 +58,8 @@ def asked(function, lm, trace, **instead):
         "name": "final", "baseline": "mean", "patches": patches_of(lm.config, len(IDS), ["z", "resid_pre"]),
         "reading": READING, "writes": torch.ones(2, lm.config.emb_dim), "chosen": [0, 1],
         "activations": [1.0, 2.0], "k": 3, "unit": 2, "quantity": "variance", "sampling": AS_IT_IS,
-        "dimension": 2, "text": IDS, "ends": Ends(7, 8, 2.0, 1.0), "sites": ["z"],
-        "row": torch.ones(1, 1), "values": torch.ones(1, 1, 1), "by": "V",
+        "dimension": 2, "text": lm.decode(IDS), "ends": Ends(7, 8, 2.0, 1.0), "sites": ["z"],
+        "carry": lambda _, stream: stream, "row": torch.ones(1, 1), "values": torch.ones(1, 1, 1), "by": "V",
     }  # fmt: skip
     needed = [
         n
@@ -75,6 +75,8 @@ def asked(function, lm, trace, **instead):
 LM = random_lm(qkv_bias=False)
 TRACE = LM.trace(IDS)
 READING = word_reading(TRACE, LM.model, 7, position=3)
+if jacobian_lens.known(LM) is None:
+    jacobian_lens.keep(jacobian_lens.fit(LM, [IDS], skip=1))
 
 
 def scaled():

@@ -40,6 +40,7 @@ CALLERS = {
     "pages/logit_lens.py": ("logit_lens", {"text": "The cat sat. " * 5}, ("lens_all",)),
     "pages/baselines.py": ("baselines", {"base_steps": 50, "base_step": 50}, ()),
     "parts/heads/waiting.py": ("heads", {}, ()),
+    "pages/heads.py": ("heads", {}, ()),
 }
 START = Queue.start
 
