@@ -216,11 +216,11 @@ def _opened(scene: Scene, offers: tuple[OtherText, ...], is_long: bool) -> tuple
 
 
 def _why_not_better(offers: tuple[OtherText, ...]) -> str:
-    """A sentence why the first of the texts with another length cannot be compared position by position."""
+    """A sentence why the first of the texts that are out of step cannot be compared position by position."""
     unequal = next((offer for offer in offers if not offer.is_equal), None)
     if unequal is None:
         return ""
-    return f" Not of equal length: {unequal.kind}. {escaped(unequal.reason)}"
+    return f" Not token by token: {unequal.kind}. {escaped(unequal.reason)}"
 
 
 def _offer(offers: tuple[OtherText, ...], text: str | None) -> None:
@@ -248,7 +248,7 @@ def answer_of(scene: Scene, other: Other) -> int:
     mine = scene.run.plain
     theirs = replace(mine, ids=other.ids)
     answer = asked_at(theirs, scene.position).answer
-    if answer != asked_at(mine, scene.position).answer:
+    if answer != asked_at(mine, scene.position).answer or scene.lm.config.vocab_size < 2:
         return answer
     mine_says, theirs_says = (logits_at(run, scene.position) for run in (mine, theirs))  # (V,) each
     return told_apart(mine_says, theirs_says)[1]
