@@ -566,8 +566,9 @@ circuit, and F is {measured} when everything outside the circuit is replaced.
 - **size** |C|: the number of heads.
 
 In the paper, F is the difference of two logits, averaged over many prompts of one form, and the mean is taken
-over those prompts, position by position. Here there is one text, and a mean is the same at every position. The
-limit of a tenth is our choice.
+over prompts of the same forms with three other names, position by position. Here there is one text, and a mean
+is the same at every position. The limit of a tenth is our choice. **Minimality**, the paper's third criterion, is
+that each head matters: see the colours of the map above.
 """)
 # ---- the link that holds the circuit and its score ----
 

@@ -7,8 +7,8 @@ feed-forwards stay, or are replaced as well. F(C) is the measure of that pass: t
 loss, or the first logit of a pair minus the second one. F(nobody) is that without any head.
 
 The criteria are those of Wang et al., Interpretability in the Wild, 2022, section 4. (Their F is the
-difference of logits, averaged over many prompts of one form, and their mean is taken over those prompts,
-position by position. Here there is one text.)
+difference of logits, averaged over many prompts of one form, and their mean is taken over prompts of the same
+forms with three other names, position by position. Here there is one text.)
 
     faithfulness   |F(M) - F(C)|: how far the circuit is from the model, on either side
     completeness   |F(C \\ K) - F(M \\ K)| for sets K of the circuit's heads: without them, the circuit and

@@ -54,10 +54,10 @@ def copying_scores(lm: LanguageModel, progress: Progress = ignore_progress) -> p
     left out. Where block 0 changes tokens a good deal, as in GPT-2, a head of a later block may copy and
     not show it here.
 
-    So `copies_top5` is the copy score of Wang et al.: tokens, each by itself at position `ALONE_AT`, go
-    through block 0, then through this head as if it looked at them alone; the share of them whose own logit
-    (final LayerNorm, output head) is among the five largest. Over tokens at equal steps of the vocabulary,
-    as many as `sampled` says, not all.
+    So `copies_top5` is like the copy score of Wang et al., who take names in their prompts: tokens, each by
+    itself at position `ALONE_AT`, go through block 0, then through this head as if it looked at them alone;
+    the share of them whose own logit (final LayerNorm, output head) is among the five largest. Over tokens at
+    equal steps of the vocabulary, as many as `sampled` says, not all.
 
     The first two are of the weights, which no edit changes. The third is of tokens without a text, in which
     an edit has no meaning: of a model with edits it is not a number.

@@ -23,8 +23,8 @@ def draw(scene: Scene, baseline: str) -> None:
     st.subheader("What is the story?", anchor=False)
     prose(
         f"In {circuit_story.COUNT} ready-made sentences such as *When Mary and John went to the store, John gave "
-        "a drink to*, the answer is Mary. Which head passes what to which, on the way there? Each role that the "
-        "field knows is tested in this model.",
+        "a drink to*, the answer is Mary. Which head passes what to which, on the way there? The roles that the "
+        "field knows are tested in this model, all but the backup name mover.",
         "head",
     )
     chosen = STORY.within(("on", "off"))

@@ -71,5 +71,6 @@ def _choose() -> None:
     AT.choose("Where do the heads look?", CALLED, label_visibility="collapsed")
     prose(
         "A *name mover* looks from the last token at the name that is the answer, an *S-inhibition head* at the "
-        "other one. Looking is not yet doing: see *Why this token?* and *Knock-out*."
+        "second mention of the other one (here all its mentions count). Looking is not yet doing: see *Why this "
+        "token?* and *Knock-out*."
     )
