@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from gptviz.ui.shell.details import DRAWN
 
@@ -158,3 +159,13 @@ def links(at: Any) -> dict[str, Any]:
 def keys(at: Any, before: str = "") -> list[str]:
     """The page's buttons whose key begins so."""
     return [button.key for button in at.button if (button.key or "").startswith(before)]
+
+
+def run_app(app, **query):
+    """A small app that a test wrote, at this address; it must not fail."""
+    at = AppTest.from_function(app, default_timeout=120)
+    for name, value in query.items():
+        at.query_params[name] = str(value)
+    at.run()
+    assert not at.exception, [error.message for error in at.exception]
+    return at

@@ -4,7 +4,6 @@ import json
 import math
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from gptviz import Run
 from gptviz.analysis.asked import asked_of
@@ -15,7 +14,7 @@ from gptviz.ui.shell.navigation import BENCH
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.shell.target import MEAN
 from tests.conftest import random_lm
-from tests.specs import links
+from tests.specs import links, run_app
 
 NAMES = "When Tom and Mary left the garden, Tom gave the flowers to"
 
@@ -37,12 +36,7 @@ def app():
 
 
 def run(**query):
-    at = AppTest.from_function(app, default_timeout=120)
-    for name, value in query.items():
-        at.query_params[name] = str(value)
-    at.run()
-    assert not at.exception, [error.message for error in at.exception]
-    return at
+    return run_app(app, **query)
 
 
 def asked(at):

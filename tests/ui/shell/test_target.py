@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from gptviz.tokenizer import get_encoding
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.shell.target import MEAN, find_token
 from gptviz.ui.words import no_single_token, show_id
 from tests.conftest import random_lm
+from tests.specs import run_app
 
 
 def app():
@@ -24,12 +24,7 @@ def app():
 
 
 def run(**query):
-    at = AppTest.from_function(app, default_timeout=120)
-    for name, value in query.items():
-        at.query_params[name] = str(value)
-    at.run()
-    assert not at.exception, [error.message for error in at.exception]
-    return at
+    return run_app(app, **query)
 
 
 def typed_into(at, key, text):
