@@ -5,7 +5,7 @@ import pytest
 
 from gptviz.engine.sampling import Sampling, distribution
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.browser.conftest import address, press, settled, went
+from tests.browser.conftest import address, new_page, press, settled, went
 from tests.browser.test_shell import prompt
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -112,6 +112,21 @@ def test_while_a_slider_is_held_the_bars_show_what_the_page_shows_when_it_is_let
     expected = distribution(mini.trace(TEXT).logits(-1), Sampling(0.333)).probabilities.max()
     assert float(candidates(between)[0]["probability"]) == pytest.approx(float(expected), rel=1e-4)
     assert not between.locator("[data-testid=candidates][data-held]").count()
+
+
+def test_bars_follow_a_slider_that_came_after_them(browser, server):
+    page, watch = new_page(browser, viewport={"width": 1280, "height": 800})
+    late = []
+    page.route("**/Slider.*.js", lambda route: late.append(route))
+    page.goto(f"{server}/next_token")
+    page.get_by_test_id("candidate").first.wait_for()
+    slider = page.get_by_role("slider", name="Temperature")
+    assert late and not slider.count()
+    late[0].continue_()
+    slider.press("ArrowRight")
+    page.locator("[data-testid=candidates][data-held]").wait_for()
+    page.context.close()
+    assert not watch.faults
 
 
 # each slide of a bar, slowed down so that it is still there when the test looks

@@ -100,23 +100,24 @@ function followed(data, state) {
   return { ...data, ...rows, heads, held };
 }
 
-// Draw again whenever a handle moves.
+// Draw again whenever a handle moves. The whole page is watched: a slider may come after the bars, and Streamlit may
+// put another one in its place without drawing the bars again.
 function watch(view) {
-  const { state, data } = view, handles = handlesOf(data).map(([, handle]) => handle);
+  const { state, data } = view;
   state.view = view;
   for (const node of data.live ? document.querySelectorAll(`.st-key-${data.live.stale}`) : []) node.style.opacity = view.seen.held ? 0.35 : '';
-  if (state.handles?.length === handles.length && handles.every((handle, i) => handle === state.handles[i])) return;
-  state.end?.();
-  const observer = new MutationObserver(() => {
+  if (state.end || !data.live) return;
+  const observer = new MutationObserver((changes) => {
+    const handles = handlesOf(state.view.data).map(([, handle]) => handle);
+    if (!changes.some(({ target }) => handles.includes(target))) return;
     cancelAnimationFrame(state.frame);
     state.frame = requestAnimationFrame(() => state.view.redraw());
   });
-  for (const handle of handles) observer.observe(handle, { attributes: true, attributeFilter: ['value', 'aria-valuetext'] });
-  state.handles = handles;
+  observer.observe(document.body, { subtree: true, attributes: true, attributeFilter: ['value', 'aria-valuetext'] });
   state.end = () => {
     observer.disconnect();
     cancelAnimationFrame(state.frame);
-    state.handles = null;
+    state.end = null;
   };
 }
 
