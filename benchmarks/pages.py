@@ -180,6 +180,12 @@ def run(url: str, text: str, rounds: int, pages: list[str]) -> dict[tuple[str, s
                     found[name, event] = [
                         statistics.median(one) for one in zip(*values, strict=True)
                     ]
+                    # a run over all pages takes half an hour, and may be ended before
+                    milliseconds = found[name, event][0]
+                    print(
+                        f"{name or 'overview'}, {EVENTS[event]}: {milliseconds:.0f} ms",
+                        file=sys.stderr,
+                    )
         browser.close()
     return found
 

@@ -16,9 +16,11 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from gptviz.files.app_folder import APP_FOLDER
+from gptviz.ui import runs
 from gptviz.ui.shell import address, state
 from gptviz.ui.shell.slots import slot
 from gptviz.ui.teach import classroom, cover
+from gptviz.ui.words import escaped
 
 SCRIPTS = APP_FOLDER / "pages"
 
@@ -138,7 +140,11 @@ def run() -> None:
     st.fragment(run_every=interval)(_look_for_news)(name, address.page())
     # A page that has nothing more to show stops. A script that does keeps the parts of the page before.
     with suppress(StopException), slot():
-        page.run()
+        try:
+            page.run()
+        except runs.Busy as error:
+            # whichever of its runs the page could not have: that of a text, or of another beside it
+            st.warning(f"Nothing more is shown yet: {escaped(str(error))}.")
     _draw_next(name)
 
 

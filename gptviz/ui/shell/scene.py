@@ -150,7 +150,7 @@ class Scene(Prompt):
     def get(self, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:
         """A trace of the run that holds other sites, or what a pass makes of them on the way.
 
-        Ends the script with a sentence where the model fails or there is no room.
+        Ends the script with a sentence where the model fails. Raises `runs.Busy`, which `navigation` tells.
         """
         try:
             return runs.get(self.run, keep, reduce)
@@ -163,8 +163,6 @@ class Scene(Prompt):
                 self.place.button(
                     "Undo all changes", key="changes_undo_all", on_click=changes.clear
                 )
-        except runs.Busy as error:
-            self.place.warning(f"Nothing is shown yet: {escaped(str(error))}.")
         end_page()
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
