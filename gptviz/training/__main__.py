@@ -31,7 +31,7 @@ from gptviz.training.live.config import ACTIVATIONS, LIMITS, SWITCHES, TASKS, Li
 from gptviz.training.live.recorded import SHIPPED as BIRTH, record
 from gptviz.training.live.run import PLAN, LiveRun, begin, fork
 from gptviz.training.live.work import train
-from gptviz.training.recipe import Recipe
+from gptviz.training.recipe import CHECKPOINT, Recipe
 
 if TYPE_CHECKING:
     from gptviz.training.loop import TrainingRun
@@ -143,6 +143,7 @@ def parser() -> argparse.ArgumentParser:
     examine.add_argument("--json", type=Path, help="write the results to this file")
     examine.set_defaults(run=run_examine)
 
+    _add_whole_recipe(commands)
     _add_live(commands)
     return top
 
@@ -199,6 +200,47 @@ def _add_training(model: argparse.ArgumentParser) -> None:
         model.add_argument(_flag(option.name), type=type(option.default), default=option.default)
 
 
+def _add_whole_recipe(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The commands that make the bundled model, each of many of the others: see `whole_recipe`."""
+    training = commands.add_parser(
+        "mini", help="the bundled model's whole training: tokenizer, books, books and small world"
+    )
+    measuring = commands.add_parser(
+        "measure", help="everything that is measured of what `mini` made, and its card"
+    )
+    for command in (training, measuring):
+        _add_corpus(command)
+        command.add_argument(
+            "--out", type=Path, required=True, help="folder of the model and of what its card says"
+        )
+        command.add_argument(
+            "--trial", action="store_true", help="a tiny model in a minute: does every step work?"
+        )
+    training.add_argument("--work", type=Path, required=True, help="folder of both runs")
+    training.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    training.add_argument("--compile", action="store_true", help="torch.compile the steps")
+    training.add_argument("--books-minutes", type=float, default=4.0, help="4 if not given")
+    training.add_argument("--both-minutes", type=float, default=6.0, help="6 if not given")
+    training.set_defaults(run=run_mini)
+    measuring.add_argument(
+        "--exam", type=Path, required=True, help="folder of prompts.tsv and names.tsv"
+    )
+    measuring.add_argument("--machine", default="", help="where it was trained, in words")
+    measuring.set_defaults(run=run_measure)
+
+
+def run_mini(args: argparse.Namespace) -> None:
+    from gptviz.training.whole_recipe import train_whole
+
+    train_whole(main, args)
+
+
+def run_measure(args: argparse.Namespace) -> None:
+    from gptviz.training.whole_recipe import measure_whole
+
+    measure_whole(main, args)
+
+
 def run_tokenizer(args: argparse.Namespace) -> None:
     from gptviz.training.bpe import save_ranks, train_ranks
 
@@ -216,7 +258,7 @@ def run_world(args: argparse.Namespace) -> None:
 
 
 def run_model(args: argparse.Namespace) -> None:
-    from gptviz.training.export import full_weights, sha256_of
+    from gptviz.training.export import full_weights, read_checkpoint, sha256_of
     from gptviz.training.loop import TrainingRun
 
     training_ids, held_out_ids, vocab_size = encoded_corpus(
@@ -233,6 +275,9 @@ def run_model(args: argparse.Namespace) -> None:
     if args.begin_with is not None:
         weights = full_weights(args.begin_with, config)
         choices["begun_with"] = sha256_of(args.begin_with)
+    if args.minutes is not None and (args.work / CHECKPOINT).exists():
+        # those that fitted into the minutes when the run began
+        choices["steps"] = read_checkpoint(args.work)["recipe"]["steps"]
     recipe = Recipe(**choices)
     run = TrainingRun.start(config, recipe, args.work, args.device, weights=weights)
     windows = TokenWindows(training_ids, config.context_length, recipe.stride)
@@ -284,6 +329,7 @@ def fit_steps(
     per_step = (time.monotonic() - began) / 40
     steps = run.step + int(minutes * 60 / per_step)
     run.recipe = replace(run.recipe, steps=steps)
+    run.save()  # a run that is cut off must know how many steps it was to have
     print(f"{per_step * 1000:.1f} ms a step: {steps:,} steps in {minutes} minutes", flush=True)
 
 

@@ -22,6 +22,11 @@ SEPARATOR = f"\n{END_OF_TEXT}\n"
 TOKENIZER_FILE = "tokenizer.tiktoken"
 NEVER_IN_TEXT = b"\xff"  # a byte that UTF-8 does not use, and so the token of it
 WORLD_FILE = "world.npz"
+TRAINING_FILE = "training.npy"
+HELD_OUT_FILE = "held_out.npy"
+SPLIT_FILE = "held_out.json"
+# what `encoded_corpus` leaves in a run's folder
+ENCODED = (TRAINING_FILE, HELD_OUT_FILE, TOKENIZER_FILE, SPLIT_FILE)
 WORLD_PART = 20_000  # passages that one process makes at a time
 
 # Never trained on, by the tokenizer either: five authors, whole books, from 1818 to 1911.
@@ -102,8 +107,8 @@ def encoded_corpus(
     """
     encoding = encoding_from_ranks(tokenizer / TOKENIZER_FILE)
     own_ranks = work / TOKENIZER_FILE
-    own_split = work / "held_out.json"
-    cached = work / "training.npy", work / "held_out.npy"
+    own_split = work / SPLIT_FILE
+    cached = work / TRAINING_FILE, work / HELD_OUT_FILE
     split = sorted(held_out)
     if not all(path.exists() for path in (*cached, own_ranks, own_split)):
         work.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.files.atomic_file import write_atomically, write_text
 from gptviz.training.corpus import TOKENIZER_FILE
+from gptviz.training.recipe import CHECKPOINT
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -53,7 +54,7 @@ def export(work: Path, out: Path, preliminary: bool = False) -> dict[str, str]:
 
 def read_checkpoint(work: Path) -> dict[str, Any]:
     """The checkpoint of the run in `work`, as `loop.TrainingRun.save` wrote it, on the CPU."""
-    path = work / "checkpoint.pt"
+    path = work / CHECKPOINT
     if not path.exists():
         raise FileNotFoundError(
             f"no {path}: run `python -m gptviz.training model --work {work} ...`"

@@ -19,7 +19,7 @@ from gptviz.engine.config import GPTConfig
 from gptviz.files.atomic_file import write_atomically, write_text
 from gptviz.model import GPTModel
 from gptviz.training.datasets import TokenWindows
-from gptviz.training.recipe import Recipe
+from gptviz.training.recipe import CHECKPOINT, Recipe
 
 VALIDATION_BATCHES = 8
 
@@ -130,7 +130,7 @@ class TrainingRun:
 
     @property
     def checkpoint(self) -> Path:
-        return self.folder / "checkpoint.pt"
+        return self.folder / CHECKPOINT
 
     def _resume(self) -> None:
         saved = torch.load(self.checkpoint, map_location=self.device, weights_only=True)

@@ -5,6 +5,8 @@ from typing import Any
 
 from gptviz.engine.index import one_of
 
+CHECKPOINT = "checkpoint.pt"  # in a run's folder
+
 
 @dataclass(frozen=True)
 class Recipe:

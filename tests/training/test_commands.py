@@ -4,11 +4,14 @@ import hashlib
 import json
 import math
 import re
+import shutil
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import gptviz
+from gptviz.analysis import jacobian_lens
 from gptviz.training.__main__ import main, parser
 from gptviz.training.card import write_card
 from gptviz.training.corpus import split_books
@@ -160,10 +163,13 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
     main(["world", *places, "--parts", "2", "--processes", "1"])
     assert "600 passages" in capsys.readouterr().out
     mixed = ["--world-share", "0.5", "--world-noise", "0.2", "--world-repeat-share", "0.3"]
-    main([*model, *mixed, "--begin-with", str(made / "tiny"), "--minutes", "0.01"])
+    goes_on = [*model, *mixed, "--begin-with", str(made / "tiny"), "--minutes", "0.01"]
+    main(goes_on)
     assert "steps in 0.01 minutes" in capsys.readouterr().out
-
     saved = read_checkpoint(tmp_path / "work")
+    main(goes_on)  # all the steps that fitted have been taken
+    assert read_checkpoint(tmp_path / "work")["step"] == saved["step"]
+
     sha256 = hashlib.sha256((made / "tiny" / "model.safetensors").read_bytes()).hexdigest()
     assert saved["recipe"]["begun_with"] == sha256
     assert saved["step"] == saved["recipe"]["steps"] >= 60
@@ -222,3 +228,44 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
         parser().parse_args(command)
     named = "tokenizer model export world model export evaluate examine card heads"
     assert " ".join(command[0] for command in commands[1:]) == named
+
+
+def test_two_commands_make_the_whole_model_and_go_on_where_they_were_cut_off(
+    corpus, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("gptviz.training.corpus.WORLD_PART", 300)
+    out = tmp_path / "out"
+    work = tmp_path / "work"
+    train = ["mini", *corpus.options(), "--work", str(work), "--out", str(out), "--trial"]
+    main(train)
+    books, both = (read_checkpoint(out / name) for name in ("books", "both"))
+    assert both["step"] == both["recipe"]["steps"] and both["recipe"]["world_share"] == 0.6
+    of_books = (work / "books" / "exported" / "model.safetensors").read_bytes()
+    assert both["recipe"]["begun_with"] == hashlib.sha256(of_books).hexdigest()
+    assert books["recipe"]["world_share"] == 0 and "model" not in both
+    assert sum(file.stat().st_size for file in (out / "both").iterdir()) < 100_000
+
+    # cut off while it exported: nothing is trained, and the rest is made again
+    weights = out / "model" / "model.safetensors"
+    first = load_file(weights)
+    weights.unlink()
+    (work / "both" / "exported" / "model.safetensors").unlink()
+    capsys.readouterr()
+    main(train)
+    again = load_file(weights)
+    assert all(torch.equal(again[name], first[name]) for name in first)
+    assert f"{work / 'tokenizer.tiktoken'} is there" in capsys.readouterr().out
+
+    exam = tmp_path / "exam"
+    exam.mkdir()
+    (exam / "prompts.tsv").write_text("kind\tprompt\tright\twrong\nanimals\tA fox is\tred\t\n")
+    (exam / "names.tsv").write_text("sentence\tright\twrong\nTom saw\tAnn\tTom\n")
+    shutil.rmtree(work)  # it stayed on the other machine
+    measure = ["measure", *corpus.options(), "--out", str(out), "--exam", str(exam), "--trial"]
+    main([*measure, "--machine", "a kitchen table"])
+    lm = gptviz.load(out / "model")
+    assert jacobian_lens.load(lm, out / "model" / "jacobian_lens.safetensors").texts == 2
+    card = (out / "model" / "MODEL_CARD.md").read_text(encoding="utf-8")
+    for said in ("a kitchen table", "| animals | 1 |", "60% of the windows", "--work run1"):
+        assert said in card
+    assert json.loads((out / "model" / "heads.json").read_text(encoding="utf-8"))
