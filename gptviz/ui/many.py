@@ -15,7 +15,14 @@ import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.analysis import templates
-from gptviz.analysis.prompts import Prompt, averaged, left_out, measured
+from gptviz.analysis.prompts import (
+    OF_OTHER,
+    Prompt,
+    averaged,
+    baseline_of,
+    left_out,
+    measured,
+)
 from gptviz.analysis.ready_made import KINDS, ready_made
 from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
@@ -205,6 +212,8 @@ def section(
         }
         arguments |= {"corrupt": [item.other for item in read_prompts]} if pairs else {}
         arguments |= {"target": [item.target for item in read_prompts], **options}
+        if options.get("baseline") == OF_OTHER:
+            arguments["baseline"] = [baseline_of(scene.lm, item) for item in read_prompts]
         sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
 
 

@@ -1,4 +1,4 @@
-"""The other text of "Patching": typed, one of a known pair, or made from the prompt; and the clicks on it."""
+"""The other text on "Patching": where it is typed and chosen, and the clicks on both texts."""
 
 import html
 from dataclasses import dataclass, replace
@@ -10,71 +10,35 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from gptviz import Edit, Run
-from gptviz.analysis import counterpart as counterparts
+from gptviz import Edit
 from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.alignment import filled, missing, side_by_side
-from gptviz.analysis.counterpart import MOST, Counterpart
-from gptviz.analysis.other_texts import OtherText, other_texts, told_apart
+from gptviz.analysis.counterpart import MOST
+from gptviz.analysis.other_texts import OtherText, told_apart
 from gptviz.analysis.patches import value_of
 from gptviz.figures.theme import palette
-from gptviz.ui import runs
 from gptviz.ui.buttons import button
 from gptviz.ui.models.choice import DEFAULT_MODEL
-from gptviz.ui.runs import per_run
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.bench import asked_at
+from gptviz.ui.shell.other_text import (
+    MADE,
+    OTHER,
+    PAIRS,
+    Known,
+    offered,
+    opened,
+    without_patches,
+)
 from gptviz.ui.shell.prompt import read
-from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.shell.target import logits_at
 from gptviz.ui.words import as_code, capital, counted, escaped, show_id
 
 DENOISING, NOISING = DIRECTIONS
-OTHER: Param[str | None] = Param("other", str, None)
 WAY = Param("patch_way", str, DENOISING, if_there)
-# the other text is to be made from the prompt, however long it takes
-MADE = Param("patch_made", bool, False)
 
 _BOX = "other_box"
-
-
-@dataclass(frozen=True)
-class Known:
-    """A prompt and its other text; `watch` is what there is to see, with the bundled model as it is."""
-
-    label: str
-    text: str
-    other: str
-    watch: str
-
-
-PAIRS = (
-    Known(
-        "A copied word",
-        DEFAULT_TEXT,
-        DEFAULT_TEXT.replace("mill", "barn"),
-        "The answer stays at its own token until the last block, where attention moves it to the end.",
-    ),
-    Known(
-        "She and he",
-        "The king loved his daughter, but she did not love",
-        "The king loved his daughter, but he did not love",
-        "Up to block 3 the answer is at ·she | ·he; there one head, block 3 · head 7, moves it to ·love.",
-    ),
-    Known(
-        "His and her",
-        "The man took off",
-        "The woman took off",
-        "A short example: on its way through the blocks, the answer moves from the second token to the last.",
-    ),
-    Known(
-        "An extra word",
-        "The man took off",
-        "The old woman took off",
-        "One text has an extra token: the page says which one the other needs, and where.",
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -83,32 +47,6 @@ class Other:
 
     text: str
     ids: tuple[int, ...]
-
-
-@per_run
-def made_from(run: Run, position: int, special: bool) -> Counterpart | None:
-    """The other text that is made from the prompt."""
-    return counterparts.counterpart(runs.model(run), run.ids, position, special, runs.get(run, ()))
-
-
-def without_patches(run: Run) -> Run:
-    """The run without its patches: those are of the other text, which is yet to be made."""
-    edits = tuple(edit for edit in run.edits if edit.named is None or edit.named.name != "ids")
-    return replace(run, edits=edits)
-
-
-@per_run
-def offered(run: Run, position: int, special: bool) -> tuple[OtherText, ...]:
-    """The other texts that can be made from the prompt without trying what they do, the best first.
-
-    None for ids that its text does not give: a prompt that was cut, or tokens that nobody typed.
-    """
-    lm = runs.model(run)
-    text = lm.decode(run.ids)
-    if lm.encode(text, special_tokens=special) != list(run.ids):
-        return ()
-    own = runs.get(run, ())
-    return tuple(other_texts(lm, text, position, special, own, last_resort=False))
 
 
 def ways() -> dict[str, str]:
@@ -141,7 +79,7 @@ def choose(scene: Scene) -> Other | None:
     is_long = is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
     unpatched = without_patches(scene.run)
     offers = offered(unpatched, scene.position, scene.special)
-    text, note = _opened(scene, offers, is_long)
+    text, note = opened(scene, offers, is_long)
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
     st.text_input(
         "The other text",
@@ -177,50 +115,6 @@ def choose(scene: Scene) -> Other | None:
     elif note:
         st.caption(note)
     return other
-
-
-def _opened(scene: Scene, offers: tuple[OtherText, ...], is_long: bool) -> tuple[str | None, str]:
-    """The other text that the page opens with, and how it was made: "" for one that was typed or chosen.
-
-    It is the one that was chosen, that of a known pair, the best that has as many tokens, or else the text
-    with one token changed, for which a long text waits until somebody asks.
-    """
-    if OTHER.value is not None:
-        return OTHER.value, ""
-    if not MADE.value:
-        for pair in PAIRS:
-            if pair.text == scene.text:
-                return pair.other, ""
-        if offers and offers[0].is_equal:
-            return offers[
-                0
-            ].text, f"Made from your text: {offers[0].kind}.{_why_not_better(offers)}"
-        if is_long:
-            return None, ""
-    unpatched = without_patches(scene.run)
-    counterpart = made_from(unpatched, scene.position, scene.special)
-    if counterpart is None:
-        return None, ""
-    old_token = as_code(scene.labels[counterpart.position])
-    new_token = as_code(show_id(scene.lm, counterpart.token))
-    whose = "the"
-    if unpatched.edits:
-        whose = "the changed model's"
-    elif scene.run.edits:
-        whose = "the unpatched model's"
-    note = (
-        f"Made from your text: {old_token} (position {counterpart.position}) became {new_token}. "
-        f"Of all one-token changes that were tried, this one moves {whose} prediction most."
-    )
-    return counterpart.text, f"{note}{_why_not_better(offers)}"
-
-
-def _why_not_better(offers: tuple[OtherText, ...]) -> str:
-    """A sentence why the first of the texts that are out of step cannot be compared position by position."""
-    unequal = next((offer for offer in offers if not offer.is_equal), None)
-    if unequal is None:
-        return ""
-    return f" Not token by token: {unequal.kind}. {escaped(unequal.reason)}"
 
 
 def _offer(offers: tuple[OtherText, ...], text: str | None) -> None:
