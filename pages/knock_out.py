@@ -382,10 +382,10 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         "attention": ("attention", f"See where the heads of {where} look"),
         "feed-forward": ("feed_forward", f"See the feed-forward of {where}"),
     }
-    there = sheet.in_link(
-        (state.BLOCK, state.HEAD),
-        {"block": int(row["block"])} | ({} if one is None else {"head": one}),
-    )
+    of_part: dict[sheet.Param[int | None], int] = {state.BLOCK: int(row["block"])}
+    if one is not None:
+        of_part[state.HEAD] = one
+    there = sheet.choosing(of_part)
     pair = sheet.in_link(bench.PARAMS)
     for to, label, more in (
         (*links[row["kind"]], there),

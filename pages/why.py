@@ -330,6 +330,8 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         )
     words.prose(text)
     in_files = explained.in_files(scene)
+    # there, too, the difference of logits: what it measures as long as nobody chose may be another
+    same = sheet.choosing({bench.MEASURE: explained.measure})
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**What muting takes away**")
@@ -337,8 +339,8 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         muting.muted_map(in_files, Both(total), (block, head), "why_muted", alt, open_cell)
         link(
             "knock_out",
-            state.link() | sheet.in_link(bench.PARAMS),
-            label="Knock-out: the same by any measure",
+            state.link() | sheet.in_link(bench.PARAMS) | same,
+            label="Knock-out: the same, and by other measures",
         )
     with right:
         in_files.chart(
