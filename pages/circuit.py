@@ -663,6 +663,7 @@ def on_this_text() -> pd.DataFrame:
 
 many.section(
     scene,
+    explained,
     circuit_texts.circuit_on,
     {**kept_on, "baseline": explained.null},
     ["logit", "lost"],

@@ -412,6 +412,7 @@ sheet.example_row(*EXAMPLES)
 nouns = (f"what muting {{}} {takes}", UNITS[measure])
 many.section(
     scene,
+    explained,
     ablation.knock_out,
     {"baseline": explained.null},
     ablation.MEASURED,

@@ -730,6 +730,7 @@ if every is not None:
         measures = ["logit", "change"], ("change", 1)
         many.section(
             as_before(pairs),
+            explained,
             activation_patching.patching,
             options,
             *measures,

@@ -383,6 +383,7 @@ with sheet.panel(
 nouns = ("the share of {}", "logits")
 many.section(
     scene,
+    explained,
     numbers.attributions,
     {},
     ["contribution"],

@@ -61,7 +61,7 @@ IN_BOX = {
     "zero": "0",
     "mean": "its mean, this text",
     "sample": "its mean, a sample",
-    OF_OTHER: "its value, other text",
+    OF_OTHER: "the other text’s",
 }
 NAMED = 80  # characters of the other text, where it is named
 

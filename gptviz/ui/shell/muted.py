@@ -24,6 +24,11 @@ GIVES = {
     "sample": "its mean over a sample of text",
     OF_OTHER: "its value in the other text",
 }
+# and in a set of texts
+GIVES_EACH = GIVES | {
+    "mean": "its mean over that text",
+    OF_OTHER: "its value in that text’s other one",
+}
 
 # a measure -> what muting takes away from it: a column of `knock_out`, and its sign. Of a loss it is what it adds
 LOST = {"logit": ("effect", -1), "probability": ("lost", 1), "loss": ("rise", 1)}
