@@ -12,7 +12,7 @@ from gptviz.analysis.activation_patching import SHARES_FROM, agreement
 from gptviz.analysis.counterpart import counterpart
 from gptviz.analysis.other_texts import other_texts
 from gptviz.analysis.patches import HEAD_SITES, Patch
-from gptviz.digits import significant
+from gptviz.digits import percent, significant
 from gptviz.ui.parts.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import slow, state
 from tests.specs import (
@@ -226,6 +226,27 @@ def test_it_says_whose_answer_a_patch_moves(run_page, mini, way, said, whose):
     told = [line for line in lines if "This patch now applies" in line or "matters most" in line]
     assert len(told) == 2 and all(said in line and whose in line for line in told)
     assert whose in next(line for line in lines if "Copy one vector" in line)
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("denoising", "moves the other text’s answer **{}** further away"),
+        ("noising", "makes your answer **{}** stronger"),
+    ],
+)
+def test_a_patch_of_the_wrong_sign_brings_nothing_back(run_page, mini, way, said):
+    texts = ["When Tom and Mary left, Tom spoke to", "When Mary and Tom left, Mary spoke to"]
+    made = Patch("resid_pre", 1, position=3).edit(mini.encode(texts[1]))
+    mary, tom = (mini.encode(word)[0] for word in (" Mary", " Tom"))
+    ends = [mini.trace(text, keep=[]).logits(-1) for text in texts]
+    patched = mini.trace(texts[0], keep=[], edits=[made]).logits(-1)
+    own, theirs, with_it = (float(row[mary] - row[tom]) for row in (*ends, patched))
+    wrong = (own - with_it) / (theirs - own)
+    assert wrong > 0.02
+    at = run_page("patching", text=texts[0], other=texts[1], patch_way=way, edits=made)
+    (told,) = [line for line in prose(at).splitlines() if "This patch now applies" in line]
+    assert said.format(percent(wrong)) in told and "−" not in told
 
 
 def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini, monkeypatch):

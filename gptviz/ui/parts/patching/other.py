@@ -51,8 +51,8 @@ class Other:
 
 def ways() -> dict[str, str]:
     """Both directions in words, of the texts as they stand: to choose the other one turns them round."""
-    into_yours = "Put the other text’s values into yours"
-    into_the_other = "Put your text’s values into the other"
+    into_yours = "The other’s values into yours"
+    into_the_other = "Your values into the other"
     if WAY.value == DENOISING:
         return {
             DENOISING: f"{into_yours}: what comes back?",
@@ -81,14 +81,18 @@ def choose(scene: Scene) -> Other | None:
     offers = offered(unpatched, scene.position, scene.special)
     text, note = opened(scene, offers, is_long)
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
-    st.text_input(
-        "The other text",
-        key=_BOX,
-        placeholder="The other text: change one word, keep the number of tokens, press Enter",
-        label_visibility="collapsed",
-        on_change=_typed,
-    )
-    _offer(offers, text)
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="gv_other_texts"
+    ):
+        st.caption("The other text:", width="content")
+        st.text_input(
+            "The other text",
+            key=_BOX,
+            placeholder="Change one word, keep the number of tokens, press Enter",
+            label_visibility="collapsed",
+            on_change=_typed,
+        )
+        _offer(offers, text)
     request = "Patching needs a second text. Type one above, with one word changed and the same number of "
     request += (
         "tokens, or let the model change one token (this takes a while for a text of this length)."
@@ -118,11 +122,14 @@ def choose(scene: Scene) -> Other | None:
 
 
 def _offer(offers: tuple[OtherText, ...], text: str | None) -> None:
-    """Draw the other texts as buttons, and behind them the one that the model makes of one token."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", gap="small", key="gv_other_texts"
-    ):
-        st.caption("The other text:", width="content")
+    """Draw the other texts as a menu, and behind them the one that the model makes of one token.
+
+    On the menu stands what the one in hand is.
+    """
+    called = next((capital(offer.kind) for offer in offers if offer.text == text), "Others")
+    if MADE.value:
+        called = "One other token"
+    with st.popover(called, width="content"):
         for number, offer in enumerate(offers):
             label = capital(offer.kind)
             hint = offer.text
