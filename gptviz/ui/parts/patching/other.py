@@ -14,7 +14,7 @@ from gptviz import Edit
 from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.alignment import filled, missing, side_by_side
 from gptviz.analysis.counterpart import MOST
-from gptviz.analysis.other_texts import OtherText, told_apart
+from gptviz.analysis.other_texts import ONE_TOKEN, OtherText, told_apart
 from gptviz.analysis.patches import value_of
 from gptviz.figures.theme import palette
 from gptviz.ui.buttons import button
@@ -39,6 +39,8 @@ DENOISING, NOISING = DIRECTIONS
 WAY = Param("patch_way", str, DENOISING, if_there)
 
 _BOX = "other_box"
+_KIND = "other_kind"
+_ONE_TOKEN = ""  # among the texts that are offered: the one that is yet to be made
 
 
 @dataclass(frozen=True)
@@ -122,26 +124,35 @@ def choose(scene: Scene) -> Other | None:
 
 
 def _offer(offers: tuple[OtherText, ...], text: str | None) -> None:
-    """Draw the other texts as a menu, and behind them the one that the model makes of one token.
+    """Draw what the other text is as a box to choose from: those offered, and one that the model makes."""
+    labels = {offer.text: _called(offer) for offer in offers}
+    labels[_ONE_TOKEN] = capital(ONE_TOKEN)
+    shown = text
+    if MADE.value and OTHER.value is None:
+        shown = _ONE_TOKEN
+    st.session_state[_KIND] = None
+    if shown in labels:
+        st.session_state[_KIND] = shown
+    hint = "What your text became. One other token: of all changes of one, that which moves the prediction most."
+    st.selectbox(
+        "What the other text is",
+        options=list(labels),
+        format_func=labels.__getitem__,
+        index=None,
+        placeholder="Made from yours …",
+        key=_KIND,
+        label_visibility="collapsed",
+        width=270,
+        help=hint,
+        on_change=_offered,
+    )
 
-    On the menu stands what the one in hand is.
-    """
-    called = next((capital(offer.kind) for offer in offers if offer.text == text), "Others")
-    if MADE.value:
-        called = "One other token"
-    with st.popover(called, width="content"):
-        for number, offer in enumerate(offers):
-            label = capital(offer.kind)
-            hint = offer.text
-            if not offer.is_equal:
-                label = f"{label} ({counted(len(offer.ids), 'token')})"
-                hint = offer.reason
-            is_shown = offer.text == text
-            help = escaped(hint)
-            key = f"other_text_{number}"
-            button(label, key, _choose, offer.text, primary=is_shown, help=help)
-        hint = "Changes one token of your text: the change that moves the prediction most, of those tried."
-        button("One other token", "other_make", _choose, None, True, primary=MADE.value, help=hint)
+
+def _called(offer: OtherText) -> str:
+    """What an other text is called; one that is not in step with its number of tokens."""
+    if offer.is_equal:
+        return capital(offer.kind)
+    return f"{capital(offer.kind)} ({counted(len(offer.ids), 'token')})"
 
 
 def answer_of(scene: Scene, other: Other) -> int:
@@ -296,6 +307,12 @@ def _choose(other: str | None, from_prompt: bool = False) -> None:
 
 def _typed() -> None:
     _choose(st.session_state[_BOX].replace("⏎", "\n") or None)
+
+
+def _offered() -> None:
+    """Callback of the box of offers: one of them, the one that is made; with none, what the page opens with."""
+    chosen = st.session_state[_KIND]
+    _choose(chosen or None, chosen == _ONE_TOKEN)
 
 
 def _take_pair(pair: Known) -> None:
