@@ -1,4 +1,9 @@
-"""A muted part gives its value in the other text: each number is a forward of the plain model with hooks of torch."""
+"""A muted part gives its value in the other text: each number is a forward of the plain model with hooks of torch.
+
+And the ways from page to page of the bench, which carry what it asks.
+"""
+
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -9,8 +14,9 @@ from gptviz.analysis.templates import filled, read_lists
 from gptviz.digits import fixed
 from gptviz.ui.shell import slow
 from tests.conftest import random_lm
+from tests.pages.conftest import turn, whole_app
 from tests.pages.test_circuit import here
-from tests.specs import charts, given, left_by_program, opened, prose
+from tests.specs import charts, given, left_by_program, links, opened, prose
 
 TEXT = "When Tom and Mary left the garden, Tom gave the flowers to"
 SWAPPED = "When Mary and Tom left the garden, Mary gave the flowers to"
@@ -139,3 +145,17 @@ def test_in_python_the_other_text_is_a_baseline(mini, whole):
     assert asked.circuit().empty == pytest.approx(nobody, abs=1e-4)
     with pytest.raises(ValueError, match="must be one of zero, mean, sample"):
         bench.story()
+
+
+def test_a_link_to_knock_out_opens_the_measure_that_it_comes_from():
+    at = turn(whole_app(text="The man took off", whole="on"), "knock_out")
+    assert at.selectbox(key="measure").value is None  # the page's own: the probability
+    at.session_state["mute"] = True
+    at = turn(at, "why")
+    label = "Knock-out: the same, and by other measures"
+    for name, (value,) in parse_qs(links(at)[label].query_string).items():
+        at.query_params[name] = value
+    at = turn(at, "knock_out")
+    assert at.selectbox(key="measure").value == at.query_params["measure"] == "logit"
+    at.selectbox(key="measure").set_value("loss").run()
+    assert at.selectbox(key="measure").value == at.query_params["measure"] == "loss"

@@ -26,8 +26,8 @@ GIVES = {
 }
 # and in a set of texts
 GIVES_EACH = GIVES | {
-    "mean": "its mean over that text",
-    OF_OTHER: "its value in that text’s other one",
+    "mean": "its mean over each text",
+    OF_OTHER: "its value in each text’s own other text",
 }
 
 # a measure -> what muting takes away from it: a column of `knock_out`, and its sign. Of a loss it is what it adds
