@@ -68,6 +68,7 @@ tokens = len(scene.tokens)
 shape = (lm.config.n_layers, lm.config.n_heads)
 
 explained = bench.bar(scene, usual="sample")
+scene = explained.in_files(scene)
 others = explained.baseline
 measure = explained.measure
 # the order of the page: the sentence, the picture, the handle, and what there is to know of them
@@ -401,7 +402,7 @@ with right:
         lines,
         ["1 head" if n == 1 else f"{n} heads" for n in range(of + 1)],
         axis,
-        f"F against the number of heads: {axis}",
+        f"F against the number of heads (each of the others outputs {explained.gives}): {axis}",
         pick_point,
         at=size,
         rests=levels,
@@ -519,7 +520,8 @@ columns = [f"head {h}" for h in range(shape[1])]
 fig = figures.share_grid(
     cells.now, columns, None, "it contributes", scene.mode, unchanged=cells.was, inside=heads
 )
-alt = f"The circuit of {axis}: {size} of {words.counted(of, 'head')}"
+heads_kept = f"{size} of {words.counted(of, 'head')}"
+alt = f"The circuit of {axis}: {heads_kept}; each of the others outputs {explained.gives}"
 scene.chart(fig, key="circuit_sheet", alt=alt, on_cell=lambda *place: take({*heads} ^ {place}))
 
 
@@ -594,7 +596,7 @@ if strongest is not None:  # their number says it
 link = {
     **written,
     bench.MEASURE.name: measure,
-    bench.BASELINE.name: others,
+    bench.BASELINE.name: explained.null,
     SCORE.name: f"{value:.4g}",
     SEARCH.name: None,
 }
@@ -615,7 +617,10 @@ st.caption(
 
 # ---- the roles that the field knows ----
 
-story.draw(scene, others)
+in_story = others
+if explained.other is not None:  # which is none of the story's sentences' other text
+    in_story = "sample"
+story.draw(scene, in_story)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 
 # ---- many texts ----
@@ -635,7 +640,7 @@ def share_over(means: pd.DataFrame) -> str:
     )
 
 
-on_texts: dict[str, Any] = {"heads": heads, "baseline": others, "feed_forwards": forwards}
+kept_on: dict[str, Any] = {"heads": heads, "feed_forwards": forwards}
 if explained.against is None:
     asked_here: Any = explained.token
 else:
@@ -651,14 +656,16 @@ def on_this_text() -> pd.DataFrame:
         asked_here,
         position=scene.position,
         says="{} of {} passes".format,
-        **on_texts,
+        baseline=others,
+        **kept_on,
     )
 
 
 many.section(
     scene,
+    explained,
     circuit_texts.circuit_on,
-    on_texts,
+    {**kept_on, "baseline": explained.null},
     ["logit", "lost"],
     ("logit", 1),
     on_this_text,

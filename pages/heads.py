@@ -20,7 +20,6 @@ from gptviz.ui import heads, sheet, words
 from gptviz.ui.parts.heads import looking, trial
 from gptviz.ui.parts.heads.waiting import wait_for
 from gptviz.ui.shell import bench, change_menu, state
-from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.prompt import EXAMPLES
 
 HERE = "here_"  # before the name of what is measured on this text
@@ -357,8 +356,7 @@ def on_question() -> str:
         explained.number(explained.of(run, scene.position))
         for run in (scene.run, scene.run.edited(muted))
     )
-    gives = GIVES[explained.baseline]
-    text = f"**For this answer:** if it outputs {gives}, {explained.briefly}"
+    text = f"**For this answer:** if it outputs {explained.gives}, {explained.briefly}"
     if was == now:
         return f"{text} stays at **{now}**."
     return f"{text} goes **{was} → {now}**."

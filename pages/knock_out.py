@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz.analysis import ablation, shares
+from gptviz.analysis.prompts import OF_OTHER
 from gptviz.both import Both
 from gptviz.figures import candidates as figures
 from gptviz.model import TransformerBlock
@@ -27,6 +28,8 @@ WHAT_FOR = {
     "mean": "We replace one part's output by its mean over this text and run the rest again.",
     "sample": "We replace one part's output by its mean over a sample of other text, "
     "closer to what later parts expect, and run the rest again.",
+    OF_OTHER: "We replace one part's output by what it is in the other text at the same position, and run "
+    "the rest again: what is lost there is what tells the two texts apart.",
 }
 KEPT_WORDS = {
     "logit": "the logit difference that is left",
@@ -48,6 +51,7 @@ scene = sheet.trace(prompt)
 lm = scene.lm
 n_heads = scene.lm.config.n_heads
 explained = bench.bar(scene)
+scene = explained.in_files(scene)
 null = explained.baseline
 measure = explained.measure
 above = st.container()  # the sentence and the picture; below them what can be set
@@ -378,10 +382,10 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         "attention": ("attention", f"See where the heads of {where} look"),
         "feed-forward": ("feed_forward", f"See the feed-forward of {where}"),
     }
-    there = sheet.in_link(
-        (state.BLOCK, state.HEAD),
-        {"block": int(row["block"])} | ({} if one is None else {"head": one}),
-    )
+    of_part: dict[sheet.Param[int | None], int] = {state.BLOCK: int(row["block"])}
+    if one is not None:
+        of_part[state.HEAD] = one
+    there = sheet.choosing(of_part)
     pair = sheet.in_link(bench.PARAMS)
     for to, label, more in (
         (*links[row["kind"]], there),
@@ -392,7 +396,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
 colours = f"Orange on the map: without the part, {what} falls. Blue: it rises. "
 if measure == "loss":
     colours = f"Orange on the map: without the part, {what} rises. Blue: it falls. "
-text = f"**What to look for.** {WHAT_FOR[null]} {colours}"
+text = f"**What to look for.** {WHAT_FOR[explained.null]} {colours}"
 opposite = int((np.sign(table["effect"]) != np.sign(-table["lost"])).sum())
 if measure == "logit" and opposite:
     text += (
@@ -408,8 +412,9 @@ sheet.example_row(*EXAMPLES)
 nouns = (f"what muting {{}} {takes}", UNITS[measure])
 many.section(
     scene,
+    explained,
     ablation.knock_out,
-    {"baseline": null},
+    {"baseline": explained.null},
     ablation.MEASURED,
     muted.LOST[measure],
     lambda: table,

@@ -22,6 +22,7 @@ from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.parts.patching import guessed, other as second, through
 from gptviz.ui.shell import bench, target
+from gptviz.ui.shell.other_text import in_file
 
 SITE = sheet.Param("patch_site", str, "resid_pre", sheet.if_there)
 OF_MANY = sheet.Param("patch_many", str, "z", sheet.if_there)  # what is patched in a set of texts
@@ -77,11 +78,9 @@ class Pair:
 frame = sheet.start_page(
     "Patching",
     choices=[
-        second.OTHER,
         second.WAY,
         SITE,
         OF_MANY,
-        second.MADE,
         GO,
         *through.PARAMS,
         *bench.PARAMS,
@@ -158,6 +157,7 @@ if other is None or second.lengths_differ(scene, other):
 with bar:
     # the other text's answer, as long as nobody chose
     explained = asks(instead=second.answer_of(scene, other))
+scene = replace(scene, files_say=(in_file(other.text),))
 patches = tuple(edit for edit in scene.run.edits if edit.value == value_of(other.ids))
 unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if edit not in patches))
 pair = Pair(unpatched, replace(unpatched, ids=other.ids))
@@ -388,25 +388,30 @@ def share_and_before(both: Both[float]) -> tuple[str, str]:
     return f"**{now}**", f" (before your change: {short.was})"
 
 
-def does(both: Both[float]) -> str:
-    """What a patch does, as a sentence goes on: "brings back **95 %** of the other text’s answer"."""
+def does(both: Both[float], many: bool = False) -> str:
+    """What a patch does, or `many`, as a sentence goes on: "brings back **95 %** of the other text’s answer"."""
     effect = both.now
     short = both.map(in_short)
     share, before = share_and_before(both)
+    s = "s"
+    if many:
+        s = ""
+    if short.now == "nothing":
+        return f"hardly change{s} the answer"
     if in_logits:
         change = in_short(effect)
         if short.was is not None and short.moved:
             change = f"{short.was} → {change}"
-        return f"moves the difference by **{change}**"
+        return f"move{s} the difference by **{change}**"
     if way == second.DENOISING:
         if effect > 0:
-            clause = f"brings back {share} of the other text’s answer"
+            clause = f"bring{s} back {share} of the other text’s answer"
         else:
-            clause = f"pushes the other text’s answer {share} further away"
+            clause = f"move{s} the other text’s answer {share} further away"
     elif effect < 0:
-        clause = f"takes away {share} of your answer"
+        clause = f"take{s} away {share} of your answer"
     else:
-        clause = f"makes your answer {share} stronger"
+        clause = f"make{s} your answer {share} stronger"
     return f"{clause}{before}"
 
 
@@ -420,7 +425,7 @@ def comes(both: Both[float]) -> str:
         if effect > 0:
             clause = f"{share} of the other text’s answer comes along"
         else:
-            clause = f"the other text’s answer is pushed {share} further away"
+            clause = f"the other text’s answer moves {share} further away"
     elif effect < 0:
         clause = f"{share} of your answer is lost"
     else:
@@ -605,23 +610,13 @@ if found is not None and patches:  # all that were clicked, at once
     data = f'data-count="{count}" data-effect="{made[size]}" data-logit="{logit}"'
     found_there.html(f'<div data-testid="patches_made" {data}></div>')
     what = f"These {count} patches now apply on every page. Together they"
-    bring = "bring"
-    move = "move"
-    take = "take"
     them = "them"
     if count == 1:
         what = "This patch now applies on every page. It"
-        bring = "brings"
-        move = "moves"
-        take = "takes"
         them = "it"
-    text = f"{bring} back {words.percent(made[size])} of the other text’s answer"
-    if in_logits:
-        text = f"{move} the difference by {in_short(change)}"
-    elif way != second.DENOISING:
-        text = f"{take} away {words.percent(-made[size])} of your answer"
+    told = does(Both(made[size]), many=count > 1)
     with found_there:
-        words.prose(f"{what} {text}. The maps show your text without {them}.")
+        words.prose(f"{what} {told}. The maps show your text without {them}.")
 with below:
     guide(other)
 
@@ -730,6 +725,7 @@ if every is not None:
         measures = ["logit", "change"], ("change", 1)
         many.section(
             as_before(pairs),
+            explained,
             activation_patching.patching,
             options,
             *measures,

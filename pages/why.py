@@ -306,7 +306,7 @@ words.prose(text, "attention weight", "value")
 st.subheader("Direct votes are not the whole story", anchor=False)
 words.prose(
     f"What happens without a part? Mute each of the {len(parts_of(lm))} heads, attentions and "
-    f"feed-forward layers in turn: it outputs {muting.GIVES[explained.baseline]}, and the rest of the model "
+    f"feed-forward layers in turn: it outputs {explained.gives}, and the rest of the model "
     "runs again."
 )
 if MUTE.widget(st.toggle, "Mute each part in turn"):
@@ -329,22 +329,24 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
             f"{words.significant(without[farthest])}."
         )
     words.prose(text)
+    in_files = explained.in_files(scene)
+    # there, too, the difference of logits: what it measures as long as nobody chose may be another
+    same = sheet.choosing({bench.MEASURE: explained.measure})
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**What muting takes away**")
-        gives = muting.GIVES[explained.baseline]
-        alt = f"What muting each part (it outputs {gives}) takes away from {title}"
-        muting.muted_map(scene, Both(total), (block, head), "why_muted", alt, open_cell)
+        alt = f"What muting each part (it outputs {explained.gives}) takes away from {title}"
+        muting.muted_map(in_files, Both(total), (block, head), "why_muted", alt, open_cell)
         link(
             "knock_out",
-            state.link() | sheet.in_link(bench.PARAMS),
-            label="Knock-out: the same by any measure",
+            state.link() | sheet.in_link(bench.PARAMS) | same,
+            label="Knock-out: the same, and by other measures",
         )
     with right:
-        scene.chart(
+        in_files.chart(
             figures.direct_and_total(alone, without, (block, head), scene.mode),
             key="why_both",
-            alt=f"Each head's direct share of {title}, and what muting it takes away",
+            alt=f"Each head's direct share of {title}, and what muting it (it outputs {explained.gives}) takes away",
         )
     text = (
         "**Why they differ.** Without a head, *later parts* read a different stream and contribute "
@@ -381,6 +383,7 @@ with sheet.panel(
 nouns = ("the share of {}", "logits")
 many.section(
     scene,
+    explained,
     numbers.attributions,
     {},
     ["contribution"],

@@ -65,7 +65,7 @@ def knock_out(
     lm: LanguageModel,
     text: Texts,
     target: Target | list[Target] | None = None,
-    baseline: str = "zero",
+    baseline: str | list[str] = "zero",
     position: int = -1,
     progress: Progress = ignore_progress,
 ) -> pd.DataFrame:
@@ -78,7 +78,8 @@ def knock_out(
         baseline: what the muted part gives: "zero", its "mean" over the positions of the text, or with
             "sample" its mean over a sample of texts in the model without edits
             (`gptviz.engine.sample_means`); or what it gives in another text of as many tokens, position by
-            position: "ids5+17+9" (`gptviz.analysis.patches.value_of`).
+            position: "ids5+17+9" (`gptviz.analysis.patches.value_of`). For a list of texts, one for all or a
+            list with one for each.
         position: the position whose next token is predicted.
         progress: `progress(done, of)` is called after every batch; an exception that it raises stops the
         work.
@@ -101,17 +102,19 @@ def knock_out(
     Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
     """
     if is_many(text):
-        tables = over(knock_out, lm, text, target, progress, baseline=baseline, position=position)
+        each = {"baseline": baseline}
+        tables = over(knock_out, lm, text, target, progress, each, position=position)
         return averaged(tables, MEASURED)
-    sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
+    null: str = of_one_text(baseline, "baseline", "one baseline")
+    sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if null == "mean" else [])]
     trace = lm.trace(text, keep=sites)
     index = trace.place_of(position)
     aim = of_one_text(target)
-    ids = check(lm, int(trace.logits(index).argmax()) if aim is None else aim, baseline)
+    ids = check(lm, int(trace.logits(index).argmax()) if aim is None else aim, null)
     own = {name: float(value) for name, value in measured(trace.logits(index), *ids).items()}
     parts = parts_of(lm)
     finals: list[torch.Tensor] = []
-    for rows in batches(lm, trace, index, baseline):
+    for rows in batches(lm, trace, index, null):
         finals += rows
         progress(len(finals), len(parts))
     values: dict[str, list[float]] = {name: [] for name in MEASURES}

@@ -5,10 +5,11 @@ set (Wang et al., Interpretability in the Wild, 2022, measure theirs over many p
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pandas as pd
 
-from gptviz.analysis.ablation import Target, check
+from gptviz.analysis.ablation import Target, check, other_values
 from gptviz.analysis.against import difference
 from gptviz.analysis.circuit_passes import Head, all_heads, edits_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
@@ -32,7 +33,7 @@ def circuit_on(
     text: Texts,
     target: Target | list[Target] | None = None,
     heads: Iterable[Head] = (),
-    baseline: str = "mean",
+    baseline: str | list[str] = "mean",
     feed_forwards: bool = True,
     position: int = -1,
     progress: Progress = ignore_progress,
@@ -41,7 +42,8 @@ def circuit_on(
 
     `logit` is the token's logit minus the mean of all, or minus that of `against`; `lost` is how far it is below
     the whole model's. Everything else outputs what `baseline` says, as in `circuit`. A text and its target, or
-    a list of each: then means over them, with `_se` for their standard errors and n, as `knock_out` has it.
+    a list of each, and of baselines: then means over them, with `_se` for their standard errors and n, as
+    `knock_out` has it.
 
     Raises ValueError as `knock_out` does, and for a head that does not exist.
     """
@@ -50,19 +52,24 @@ def circuit_on(
         check_below("block", block, lm.config.n_layers)
         check_below("head", head, lm.config.n_heads)
     if is_many(text):
-        options = {"heads": kept, "baseline": baseline, "feed_forwards": feed_forwards}
-        tables = over(circuit_on, lm, text, target, progress, position=position, **options)
+        options = {"heads": kept, "feed_forwards": feed_forwards, "position": position}
+        each = {"baseline": baseline}
+        tables = over(circuit_on, lm, text, target, progress, each, **options)
         return averaged(tables, ["logit", "lost"])
+    null: str = of_one_text(baseline, "baseline", "one baseline")
     trace = lm.trace(text, keep=())
     index = trace.place_of(position)
     logits = trace.logits(index)
     aim = of_one_text(target)
-    ids = check(lm, int(logits.argmax()) if aim is None else aim, baseline)
+    ids = check(lm, int(logits.argmax()) if aim is None else aim, null)
+    other = other_values(lm, null, len(trace))
     rest = tuple(head for head in all_heads(lm) if head not in kept)
     found = [float(difference(logits, *ids))]
     circuits: tuple[tuple[Head, ...], ...] = (kept, rest, ())
     for done, circuit in enumerate(circuits, start=1):
-        edits = edits_of(lm, circuit, baseline, feed_forwards)
+        edits = edits_of(lm, circuit, null, feed_forwards)
+        if other is not None:
+            edits = [replace(edit, value=other) for edit in edits]
         only = lm.trace(text, keep=(), edits=edits).logits(index)
         found.append(float(difference(only, *ids)))
         progress(done, len(circuits))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -74,18 +74,38 @@ def mentions(text: str) -> list[Mention]:
     return [Mention(m[0], m.start(), m.end()) for m in whole_word(names).finditer(text)]
 
 
+@dataclass(frozen=True)
+class Again:
+    """Where a person is named who was named before, `last` of all such places, and the other persons' names.
+
+    `others` has a name for each of their mentions, in order; it is not empty.
+    """
+
+    last: Mention
+    others: tuple[str, ...]
+
+
+def named_again(named: Sequence[Mention]) -> Again | None:
+    """Who of a text's persons comes again, of several the one that does so last; None without one, or others."""
+    counts = Counter(mention.name for mention in named)
+    again = [mention for mention in named if counts[mention.name] > 1]
+    if not again:
+        return None
+    others = tuple(mention.name for mention in named if mention.name != again[-1].name)
+    if not others:
+        return None
+    return Again(again[-1], others)
+
+
 def once_and_again(text: str) -> tuple[str, str] | None:
     """The one of two persons whom a text names once, and the one whom it names more often.
 
     None for a text with any other number of persons, and where none, or not just one, is named once.
     """
-    counts = Counter(mention.name for mention in mentions(text))
-    if len(counts) != 2:
+    again = named_again(mentions(text))
+    if again is None or len(again.others) > 1:
         return None
-    (again, often), (once, rarely) = counts.most_common()
-    if rarely != 1 or often < 2:
-        return None
-    return once, again
+    return again.others[0], again.last.name
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:

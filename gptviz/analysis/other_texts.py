@@ -16,7 +16,7 @@ import torch
 
 from gptviz.analysis.alignment import are_in_step
 from gptviz.analysis.counterpart import counterpart
-from gptviz.analysis.names import Mention, mentions, renamed, whole_word
+from gptviz.analysis.names import Mention, mentions, named_again, renamed, whole_word
 from gptviz.analysis.prompts import NAMES
 from gptviz.analysis.word_classes import (
     ALSO_WORDS,
@@ -249,15 +249,12 @@ def _of_two_names(asked: _Asked) -> Iterator[Iterable[_Changed]]:
     others.
     """
     named = [mention for mention in mentions(asked.text) if mention.start < asked.end]
-    again = [m for m in named if sum(m.name == one.name for one in named) > 1]
-    if not again:
+    again = named_again(named)
+    if again is None:
         return
-    repeated = again[-1]
-    others = [m.name for m in named if m.name != repeated.name]
-    if not others:
-        return
+    repeated = again.last
     one = repeated.name
-    other = others[-1]
+    other = again.others[-1]
     text = asked.text
     both = {one: other, other: one}
     yield [_Changed(SWAP, renamed(text, both), ((one, other),))]

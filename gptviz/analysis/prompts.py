@@ -8,7 +8,7 @@ model. Wang et al., Interpretability in the Wild: a Circuit for Indirect Object 
 2022.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from gptviz.analysis.against import difference
+from gptviz.analysis.patches import value_of
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
@@ -25,6 +26,10 @@ from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer.one import OneToken
 
 Texts = str | Sequence[Any]  # a text or its ids; or a list of texts, or of their ids
+PAIR_OR_TOKEN = "a token, or a pair (token, against)"
+OF_OTHER = (
+    "other"  # a baseline of `measured`: a muted part gives what it gives in the prompt's other text
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,10 @@ def measured(
     """`function(lm, text, target)` of a prompt, or of a pair; and the difference of logits itself.
 
     Of a pair it is the clean text's. Without a token, against what the model says first after the other text.
+    The baseline `OF_OTHER` is `baseline_of`. Raises ValueError as these functions do.
     """
+    if options.get("baseline") == OF_OTHER:
+        options["baseline"] = baseline_of(lm, prompt)
     trace = lm.trace(prompt.text, keep=())
     logits = trace.logits(-1)
     if prompt.token is None:
@@ -76,18 +84,26 @@ def measured(
     return table, float(difference(logits, token, against))
 
 
+def baseline_of(lm: LanguageModel, prompt: Prompt) -> str:
+    """The baseline with which a muted part gives what it gives in the prompt's other text: "ids5+17+9".
+
+    Raises ValueError, a sentence, for a prompt without one.
+    """
+    if prompt.other is None:
+        raise ValueError("it has no other text for a muted part to take its value from")
+    return value_of(ids_of(lm, prompt.other))
+
+
 def is_many(text: Texts) -> bool:
     """Whether this is a list of texts (or of their ids) rather than one of them."""
     return isinstance(text, list | tuple) and len(text) > 0 and isinstance(text[0], str | Sequence)
 
 
-def of_one_text(target: Any) -> Any:
-    """A single text's target. Raises ValueError for a list, which is for a list of texts."""
-    if isinstance(target, list):
-        raise ValueError(
-            f"target is {target!r}; a list is for a list of texts: give a token, or a pair (token, against)"
-        )
-    return target
+def of_one_text(given: Any, name: str = "target", one: str = PAIR_OR_TOKEN) -> Any:
+    """What is given for a single text. Raises ValueError for a list, which is for a list of texts."""
+    if isinstance(given, list):
+        raise ValueError(f"{name} is {given!r}; a list is for a list of texts: give {one}")
+    return given
 
 
 def over(
@@ -96,32 +112,38 @@ def over(
     texts: Sequence[Any],
     target: Any,
     progress: Progress,
+    each: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> list[Any]:
     """Call `function(lm, text, target)` for each text. `target` is one for all, or a list with one for each.
 
-    `progress` is that of all of them. ValueError for lists of different lengths, and what the function
-    raises, with the number of the text.
+    So are the options in `each`. `progress` is that of all of them. ValueError for lists of different lengths,
+    and what the function raises, with the number of the text.
     """
-    if isinstance(target, list):
-        targets = target
-    else:
-        targets = [target] * len(texts)
+    targets = _for_each("target", target, len(texts))
+    lists = {name: _for_each(name, one, len(texts)) for name, one in (each or {}).items()}
     results = []
-    if len(targets) != len(texts):
-        raise ValueError(
-            f"{len(texts)} texts and {len(targets)} targets: give a target for each, or one"
-        )
 
     def report(number: int, done: int, total: int) -> None:
         progress(number * total + done, len(texts) * total)
 
     for number, (text, aim) in enumerate(zip(texts, targets, strict=True)):
         try:
-            results.append(function(lm, text, aim, progress=partial(report, number), **options))
+            own = {name: values[number] for name, values in lists.items()}
+            told = partial(report, number)
+            results.append(function(lm, text, aim, progress=told, **own, **options))
         except ValueError as error:
             raise ValueError(f"text {number}: {error}") from None
     return results
+
+
+def _for_each(name: str, given: Any, count: int) -> list[Any]:
+    """One for each of so many texts: a list has them, anything else is for all."""
+    if not isinstance(given, list):
+        return [given] * count
+    if len(given) != count:
+        raise ValueError(f"{count} texts and {len(given)} {name}s: give a {name} for each, or one")
+    return given
 
 
 def averaged(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:

@@ -29,7 +29,9 @@ from gptviz.analysis.circuit_story import Story, story
 from gptviz.analysis.logit_attribution import attributions, source_tokens
 from gptviz.analysis.other_texts import SAME_ANSWER, other_texts
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
-from gptviz.analysis.prompts import Prompt, is_many
+from gptviz.analysis.patches import value_of
+from gptviz.analysis.prompts import OF_OTHER, Prompt, is_many
+from gptviz.engine.given import ids_of
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
@@ -85,7 +87,7 @@ class WhichPart:
 
     def knock_out(self, **options: Any) -> pd.DataFrame:
         """What the difference loses with each part muted in turn: see `knock_out`."""
-        return knock_out(self.lm, *self._asked(), **{"baseline": self.baseline} | options)
+        return knock_out(self.lm, *self._asked(), **{"baseline": self._null()} | options)
 
     def patching(self, **options: Any) -> pd.DataFrame:
         """What each place carries of the difference between the two texts: see `patching`."""
@@ -101,11 +103,11 @@ class WhichPart:
 
     def ranking(self, **options: Any) -> Ranking:
         """All heads of the one text, in the order in which a circuit needs them: see `ranking`."""
-        return ranking(self.lm, *self._kept("ranking"), self.baseline, **options)
+        return ranking(self.lm, *self._kept("ranking"), self._null(), **options)
 
     def circuit(self, **options: Any) -> Circuit:
         """Few heads that keep what is measured in the one text: see `circuit`."""
-        return circuit(self.lm, *self._kept("circuit"), self.baseline, **options)
+        return circuit(self.lm, *self._kept("circuit"), self._null(), **options)
 
     def story(self, **options: Any) -> Story:
         """The roles of the heads, each shown or not shown: see `gptviz.analysis.circuit_story`.
@@ -131,12 +133,21 @@ class WhichPart:
         if not self.others:
             lacking = next((text for text in self.texts if _other_of(self.lm, text) is None), "")
             raise ValueError(
-                "patching needs another text to take values from, and none that keeps step with it could be "
+                "another text is needed to take values from, and none that keeps step with it could be "
                 f"made of {lacking!r} (two names swapped, another fact, another copied word): give other=..."
             )
         if len(self.others) == 1:
             return self.others[0]
         return [*self.others]
+
+    def _null(self) -> Any:
+        """The baseline as the functions take it: the other text's ids, or a list of them, where it is that."""
+        if self.baseline != OF_OTHER:
+            return self.baseline
+        other = self._other()
+        if isinstance(other, str):
+            return value_of(ids_of(self.lm, other))
+        return [value_of(ids_of(self.lm, one)) for one in other]
 
     def _kept(self, name: str) -> tuple[str, Any]:
         """The one text, and what a circuit keeps of it."""
@@ -172,13 +183,14 @@ def which_part(
         other: the text, or texts, whose values are patched in. Without it, the best one of as many tokens
             that `gptviz.analysis.other_texts` makes: with two names, the same text with its names swapped.
         measure: what a circuit keeps: the "logit" difference, or the "probability" of the answer.
-        baseline: what a muted part gives: "zero", its "mean" over the text, or over a "sample".
+        baseline: what a muted part gives: "zero", its "mean" over the text, or over a "sample", or with "other"
+            what it gives in the other text. (A `story` has no such text, and needs one of the three.)
 
     Raises ValueError for unknown tokens, measures and baselines, for the same token twice, for one of the two
     words without the other, and for lists of different lengths.
     """
     one_of("measure", measure, MEASURES)
-    one_of("baseline", baseline, BASELINES)
+    one_of("baseline", baseline, (*BASELINES, OF_OTHER))
     texts = _listed("text", text, 1)
     count = len(texts)
     if (answer is None) != (instead is None):

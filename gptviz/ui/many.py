@@ -1,10 +1,12 @@
 """One text proves little: what a page says of its prompt, as means over many texts with standard errors.
 
 The texts are a ready-made set, the sentences of a template with lists, or a file, one a line. A link carries
-all but the file.
+all but the file. Each text is asked for its own answer. A line of a file that names none is asked for the
+bar's, if somebody chose that, else for what the model says first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,7 +17,14 @@ import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.analysis import templates
-from gptviz.analysis.prompts import Prompt, averaged, left_out, measured
+from gptviz.analysis.prompts import (
+    OF_OTHER,
+    Prompt,
+    averaged,
+    baseline_of,
+    left_out,
+    measured,
+)
 from gptviz.analysis.ready_made import KINDS, ready_made
 from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
@@ -25,6 +34,8 @@ from gptviz.ui.buttons import button
 from gptviz.ui.models.budget import still_here
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for, several
 from gptviz.ui.shell import target
+from gptviz.ui.shell.bench import Question
+from gptviz.ui.shell.muted import GIVES_EACH
 from gptviz.ui.words import as_code, capital, counted, escaped, prose, show_id
 
 NAMES = "names"
@@ -60,6 +71,7 @@ Left = list[tuple[str, str]]  # texts that are left out, and why
 
 def section(
     scene: Scene,
+    explained: Question,
     function: Callable[..., pd.DataFrame],
     options: Mapping[str, Any],
     columns: Sequence[str],
@@ -70,23 +82,28 @@ def section(
     passes: int,
     choice: Callable[[], Any] = lambda: None,
     more: Callable[[pd.DataFrame], str] = lambda _: "",
+    color: str | None = None,
 ) -> None:
     """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
     The function takes a text, or a pair as its `clean` and `corrupt`. Of its `columns` `drawn` is shown, with
-    its sign; `here` gives the same rows of this page's prompt, and is called only beside means. `names` are what
-    the rows are called, `words` what one is ("the share of {}") and its unit. `choice` draws what is chosen
-    about the set, and `more` says what else the means say.
+    its sign; `here` gives the same rows of this page's prompt, of which `explained` is asked, and is called only
+    beside means. `names` are what the rows are called, `words` what one is ("the share of {}") and its unit.
+    `choice` draws what is chosen about the set, and `more` says what else the means say. `color` is that of the
+    bars where they have no sign.
     """
     pairs = function.__name__ == "patching"
     st.subheader("Over many texts", anchor=False)
-    prompts, unreadable = _choose(scene, pairs)
+    prompts, unreadable = _choose(scene, explained, pairs)
     choice()
+    if explained.is_chosen:
+        prompts = [_asked_by(explained, prompt) for prompt in prompts]
     request = (
         st.session_state.get(_LINES) if SET.value == FILE else SET.value,
         (SENTENCE.value, LISTS.value) if SET.value == TEMPLATE else None,
         function,
         *options.values(),
+        *_of_bar(explained),
     )
     tokens = sum(len(scene.lm.encode(prompt.text)) for prompt in prompts)
     if is_asked_for(scene.lm, tokens, passes) and st.session_state.get(_ASKED) != request:
@@ -153,6 +170,9 @@ def section(
     statistic = f"mean ± standard error, n = {n}"
     if means.was is not None:
         statistic = f"before the change {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
+    muted = ""
+    if "baseline" in options:
+        muted = f" A muted part outputs {GIVES_EACH[options['baseline']]}."
     if n >= ENOUGH:
         far = (np.abs(mean) > SURE * error).sum()
         certainty = f"Means more than {SURE:.0f} standard errors away from 0: {far} of {len(mean)}."
@@ -166,22 +186,22 @@ def section(
         f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
         f"In the text above it is {significant(sign * here()[column].iloc[largest])}. "
         f"The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
-        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}{more(tables.now)}"
+        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}{muted}{more(tables.now)}"
     )
     caption = f"Largest means, with their standard errors: {len(rows)} of {len(mean)}."
     if tables.was is not None:
         caption += (
-            " Outlines show the unchanged model. Where a line names no token, each model is measured on "
-            "its own first choice."
+            " Outlines show the unchanged model. Where a line names no token and none is chosen above, each "
+            "model is measured on its own first choice."
         )
     st.caption(caption)
     sheet.bars(
-        scene,
+        replace(scene, files_say=()),  # the other text of the page's prompt
         "many",
         means.map(lambda pair: pair[0][rows]),
         [names[i] for i in rows],
         unit,
-        f"The largest means over {n} texts, with standard errors: {unit}",
+        f"The largest means over {n} texts, with standard errors: {unit}.{muted}".rstrip("."),
         says=means.map(
             lambda estimates: [
                 f"{names[i]}: {plus_minus(estimates[0][i], estimates[1][i])} {unit}, n = {n}"
@@ -189,7 +209,8 @@ def section(
             ]
         ),
         lying=True,
-        signed=True,
+        signed=color is None,
+        colors=color,
         errors=error[rows],
         height=ROW * len(rows) + 80,
     )
@@ -205,6 +226,8 @@ def section(
         }
         arguments |= {"corrupt": [item.other for item in read_prompts]} if pairs else {}
         arguments |= {"target": [item.target for item in read_prompts], **options}
+        if options.get("baseline") == OF_OTHER:
+            arguments["baseline"] = [baseline_of(scene.lm, item) for item in read_prompts]
         sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
 
 
@@ -227,7 +250,7 @@ READY = {
 }
 
 
-def _choose(scene: Scene, pairs: bool) -> tuple[list[Prompt], Left]:
+def _choose(scene: Scene, explained: Question, pairs: bool) -> tuple[list[Prompt], Left]:
     """Draw the choice of the set; return the texts that can be read, and why others cannot."""
     lm = scene.lm
     SET.within((*KINDS, TEMPLATE, FILE))
@@ -260,17 +283,18 @@ def _choose(scene: Scene, pairs: bool) -> tuple[list[Prompt], Left]:
             hint = "Makes a template of your text: other names, other places and things"
             button("100 like yours", "many_like", _take_template, *own, help=hint)
     help = "You can add, each after a tab: a second text, the token to measure, and the token to compare "
-    help += "it with. Without a token, the model's first choice is measured."
+    help += "it with. Without a token, the answer of the bar is measured if you chose it, else the model's first "
+    help += "choice."
     label = f"A file with {line}"
     options: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
     st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **options)
     if SET.value == TEMPLATE:
-        return _of_template(lm), []
+        return _of_template(lm, explained), []
     if SET.value in KINDS:
         prompts = ready_made(lm, SET.value)
         caption = f"Too few of the words are single tokens of {escaped(lm.name)}, so there are no sentences."
         if prompts:
-            caption = _for_example(prompts[0])
+            caption = _for_example(prompts[0], "Each sentence has its own answer", explained)
         too_long = left_out(lm) if SET.value == NAMES else {}
         if too_long:
             tokens_of_words = [f"{word} ({count})" for word, count in too_long.items()]
@@ -288,22 +312,58 @@ def _choose(scene: Scene, pairs: bool) -> tuple[list[Prompt], Left]:
         st.warning(lines or "A link cannot contain a file. Upload the file here.")
         return [], []
     read_lines = [(line, _read(lm, line, pairs)) for line in lines]
+    read_prompts = [prompt for _, prompt in read_lines if isinstance(prompt, Prompt)]
+    if read_prompts:
+        st.caption(_of_file(read_prompts, explained))
     return (
-        [prompt for _, prompt in read_lines if isinstance(prompt, Prompt)],
+        read_prompts,
         [(line, why) for line, why in read_lines if isinstance(why, str)],
     )
 
 
-def _for_example(prompt: Prompt) -> str:
-    """A sentence about a prompt of the set: what is measured, and its other text."""
+def _for_example(prompt: Prompt, about: str, explained: Question) -> str:
+    """A sentence about what is measured in the set, and whose the bar's answer is; a prompt and its other text."""
     token, against = (as_code(str(word).replace(" ", "·")) for word in prompt.target)
     return (
-        f"For example {as_code(beginning(prompt.text, SHOWN))}: the logit of {token} minus the logit of "
-        f"{against}. The other text: {as_code(beginning(prompt.other or '', SHOWN))}."
+        f"{about}; the bar’s, {as_code(explained.shown)}, is that of the text above alone. For example "
+        f"{as_code(beginning(prompt.text, SHOWN))}: {token}, instead of {against}. The other text: "
+        f"{as_code(beginning(prompt.other or '', SHOWN))}."
     )
 
 
-def _of_template(lm: LanguageModel) -> list[Prompt]:
+def _of_file(prompts: Sequence[Prompt], explained: Question) -> str:
+    """A sentence about what is measured in the lines of a file."""
+    measured_there = "the model’s first choice is measured, or an answer that you choose in the bar"
+    if explained.is_chosen:
+        pair = f"{as_code(explained.shown)} against {target.OF_ALL}"
+        if explained.against_shown is not None:
+            pair = f"{as_code(explained.shown)} instead of {as_code(explained.against_shown)}"
+        measured_there = f"the bar’s is measured, {pair}"
+    own = sum(prompt.token is not None for prompt in prompts)
+    if own == len(prompts):
+        return "Each line names its own answer, which is measured."
+    if own:
+        return (
+            f"{own} of {len(prompts)} lines have their own answer; in the others {measured_there}."
+        )
+    return f"No line names its answer: {measured_there}."
+
+
+def _asked_by(explained: Question, prompt: Prompt) -> Prompt:
+    """The prompt, asked for the bar's answer if it has none."""
+    if prompt.token is not None:
+        return prompt
+    return replace(prompt, token=explained.token, against=explained.against)
+
+
+def _of_bar(explained: Question) -> tuple[int | None, ...]:
+    """The words of the bar that texts without an answer are asked for; none as long as nobody chose."""
+    if explained.is_chosen:
+        return (explained.token, explained.against)
+    return ()
+
+
+def _of_template(lm: LanguageModel, explained: Question) -> list[Prompt]:
     """Draw the boxes of the template and its lists; return its sentences, or say what is wrong."""
     for param in (SENTENCE, LISTS):
         param.within(templates.LONGEST)
@@ -320,7 +380,8 @@ def _of_template(lm: LanguageModel) -> list[Prompt]:
         return []
     captions = [f"{counted(len(found.prompts), 'sentence')}."]
     if found.prompts:
-        captions.append(_for_example(found.prompts[0]))
+        about = "The answer of each sentence is its {A}, instead of its {B}"
+        captions.append(_for_example(found.prompts[0], about, explained))
     if found.left_out:
         reasons = [
             f"{as_code(beginning(text, 40))} ({escaped(why)})" for text, why in found.left_out[:3]

@@ -1,5 +1,7 @@
 """A circuit on many texts: each number is a pass with edits, or one with weights taken away."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from gptviz import Edit
 from gptviz.analysis.circuit_passes import all_heads, edits_of
 from gptviz.analysis.circuit_search import of_passes, three_values
 from gptviz.analysis.circuit_texts import KEPT, circuit_on, share_kept
+from gptviz.analysis.patches import value_of
 from tests.analysis.written_out import Told, without
 from tests.conftest import above, random_lm
 
@@ -32,6 +35,27 @@ def test_each_row_is_a_pass_with_its_edits(baseline):
     question = (TEXTS[0], TARGETS[0], baseline)
     three = of_passes(lm, question, three_values, HEADS)
     assert np.allclose(three, table["logit"][[0, 1, 3]], atol=1e-5)
+
+
+def test_each_text_has_its_own_other_one():
+    lm = random_lm(4)
+    others = [[5, 300, 99, 17], [8, 9, 9], [1, 2, 30, 4, 5, 60]]
+    baselines = [value_of(ids) for ids in others]
+    table = circuit_on(lm, TEXTS, TARGETS, HEADS, baselines)
+    rest = [head for head in all_heads(lm) if head not in HEADS]
+    for row, kept in ((1, HEADS), (2, rest), (3, ())):
+        values = []
+        for text, target, other in zip(TEXTS, TARGETS, others, strict=True):
+            there = lm.trace(other)
+            edits = [replace(edit, value=there) for edit in edits_of(lm, kept, "zero")]
+            values.append(float(above(lm.trace(text, edits=edits).logits(-1), *target)))
+        assert table["logit"][row] == pytest.approx(np.mean(values), abs=1e-5)
+    with pytest.raises(ValueError, match="3 texts and 2 baselines"):
+        circuit_on(lm, TEXTS, TARGETS, HEADS, baselines[:2])
+    with pytest.raises(ValueError, match=r"text 1: .*as many"):
+        circuit_on(lm, TEXTS, TARGETS, HEADS, [baselines[0], baselines[0], baselines[2]])
+    with pytest.raises(ValueError, match="a list is for a list of texts"):
+        circuit_on(lm, TEXTS[0], TARGETS[0], HEADS, baselines)
 
 
 def test_zero_is_a_model_without_those_weights():

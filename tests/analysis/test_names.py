@@ -2,7 +2,13 @@
 
 import pytest
 
-from gptviz.analysis.names import names_kept_apart, once_and_again, persons
+from gptviz.analysis.names import (
+    mentions,
+    named_again,
+    names_kept_apart,
+    once_and_again,
+    persons,
+)
 from gptviz.analysis.prompts import NAMES, indirect_objects
 from tests.conftest import random_lm
 
@@ -44,6 +50,14 @@ def test_only_names_of_persons_are_names(text, found):
 )
 def test_of_two_names_one_may_come_again(text, found):
     assert once_and_again(text) == found
+
+
+def test_of_more_than_two_names_who_comes_again_last_and_all_others():
+    text = "Tom saw Mary, John and Mary, and Tom gave it to Jane"
+    again = named_again(mentions(text))
+    assert again.last.name == "Tom" and text[: again.last.start].endswith("and ")
+    assert again.others == ("Mary", "John", "Mary", "Jane")
+    assert named_again(mentions("Tom saw Mary")) is named_again(mentions("Tom and Tom")) is None
 
 
 def test_every_name_of_the_test_sentences_is_one():

@@ -14,6 +14,7 @@ from gptviz.analysis.circuit_texts import circuit_on
 from gptviz.analysis.ready_made import ready_made
 from gptviz.analysis.templates import filled, read_lists
 from gptviz.digits import percent, plus_minus, significant
+from gptviz.figures.theme import palette
 from gptviz.jobs import Queue
 from gptviz.ui import many
 from gptviz.ui.parts.heads import looking
@@ -108,6 +109,52 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
     assert np.allclose(sign * picture[column].to_numpy(float), mean, atol=2e-5)
 
 
+@pytest.mark.parametrize("page", ["knock_out", "why", "heads"])
+def test_lines_without_an_answer_are_asked_for_the_one_that_was_chosen_in_the_bar(mini, page):
+    """Of the two that name none; the third line's own goes before it."""
+    lines = (*TEXTS[:2], f"{TEXTS[2]}\t\t·her\t·him")
+    asked = tuple(mini.encode(" it she"))
+    at = of_set(page, lines, **QUERY.get(page, {}), target=asked[0], against=asked[1], whole="on")
+    targets = [asked, asked, tuple(mini.encode(" her him"))]
+    table, column = {
+        "knock_out": (mini.knock_out(TEXTS, targets), "effect"),
+        "why": (mini.attribution(TEXTS, targets), "contribution"),
+        "heads": (answer_looks(mini, TEXTS, targets), "to_answer"),
+    }[page]
+    mean = table[column].to_numpy(float)
+    order = np.argsort(-np.abs(mean), kind="stable")[:12]
+    sign = -1 if page == "knock_out" else 1
+    bars = next(c for c in charts(at) if "error_x" in c["data"][0])["data"][0]
+    assert np.allclose(bars["x"], sign * mean[order], atol=2e-5)
+    assert "1 of 3 lines have their own answer; in the others the bar’s is measured, " in prose(at)
+    assert "`·it` instead of `·she`" in prose(at)
+    at = of_set(page, TEXTS, **QUERY.get(page, {}), whole="on")
+    assert "No line names its answer: the model’s first choice is measured, or " in prose(at)
+
+
+def test_pairs_without_an_answer_are_asked_for_the_one_that_was_chosen_in_the_bar(mini):
+    asked = tuple(mini.encode(" his her"))
+    lines = tuple(map("\t".join, PAIRS))
+    at = of_set("patching", lines, other="The girl took off", target=asked[0], against=asked[1])
+    table = mini.patching(*zip(*PAIRS, strict=True), [asked, asked], sites="z", last=True)
+    mean = table["change"].to_numpy(float)
+    order = np.argsort(-np.abs(mean), kind="stable")[:12]
+    assert np.allclose(charts(at)[-1]["data"][0]["x"], mean[order], atol=2e-5)
+    assert "the bar’s is measured, `·his` instead of `·her`" in prose(at)
+
+
+def test_a_set_that_has_its_own_answers_is_not_asked_for_that_of_the_bar(mini):
+    it, she = mini.encode(" it she")
+    at = run_page("why", text="The man took off", many="pronoun", target=it, against=she)
+    prompts = ready_made(mini, "pronoun")
+    table = mini.attribution([p.text for p in prompts], [p.target for p in prompts])
+    mean = table["contribution"].to_numpy(float)
+    order = np.argsort(-np.abs(mean), kind="stable")[:12]
+    assert np.allclose(charts(at)[-1]["data"][0]["x"], mean[order], atol=2e-5)
+    said = "Each sentence has its own answer; the bar’s, `·it`, is that of the text above alone."
+    assert said in prose(at)
+
+
 def test_sentences_with_names_wait_for_a_click_where_they_take_long(monkeypatch):
     monkeypatch.setattr(slow, "UNASKED", 10**9)
     at = run_page("why", text="The man took off", many="names")
@@ -163,6 +210,7 @@ def test_heads_look_at_the_names_of_many_texts(mini, column):
     order = np.argsort(-np.abs(mean), kind="stable")[:12]
     bars = next(c for c in charts(at) if "error_x" in c["data"][0])["data"][0]
     assert np.allclose(bars["x"], mean[order], atol=2e-5) and mean[order[0]] > 0.01
+    assert {*bars["marker"]["color"]} == {palette("light").output}  # no sign: a weight
     assert np.allclose(bars["error_x"]["array"], table[f"{column}_se"].to_numpy()[order], atol=2e-5)
     assert "n = 24)" in prose(at)
 
@@ -211,6 +259,7 @@ def test_a_template_stands_in_the_address_and_is_averaged(mini):
     order = np.argsort(-np.abs(mean), kind="stable")[:12]
     assert np.allclose(charts(at)[-1]["data"][0]["x"], mean[order], atol=2e-5)
     assert len(prompts) == 6 and "n = 6)" in prose(at)
+    assert "The answer of each sentence is its {A}, instead of its {B}; the bar’s, " in prose(at)
     at.text_input(key="many_template").set_value("When {A} met {C}, {A} spoke to").run()
     assert "has no list" in at.warning[-1].value and "n = 6)" not in prose(at)
     assert at.query_params["many_template"] == "When {A} met {C}, {A} spoke to"

@@ -10,9 +10,9 @@ from gptviz import Edit
 from gptviz.analysis import patching
 from gptviz.analysis.activation_patching import SHARES_FROM, agreement
 from gptviz.analysis.counterpart import counterpart
-from gptviz.analysis.other_texts import other_texts
+from gptviz.analysis.other_texts import SWAP, other_texts
 from gptviz.analysis.patches import HEAD_SITES, Patch
-from gptviz.digits import significant
+from gptviz.digits import percent, significant
 from gptviz.ui.parts.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import slow, state
 from tests.specs import (
@@ -228,6 +228,27 @@ def test_it_says_whose_answer_a_patch_moves(run_page, mini, way, said, whose):
     assert whose in next(line for line in lines if "Copy one vector" in line)
 
 
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("denoising", "moves the other text’s answer **{}** further away"),
+        ("noising", "makes your answer **{}** stronger"),
+    ],
+)
+def test_a_patch_of_the_wrong_sign_brings_nothing_back(run_page, mini, way, said):
+    texts = ["When Tom and Mary left, Tom spoke to", "When Mary and Tom left, Mary spoke to"]
+    made = Patch("resid_pre", 1, position=3).edit(mini.encode(texts[1]))
+    mary, tom = (mini.encode(word)[0] for word in (" Mary", " Tom"))
+    ends = [mini.trace(text, keep=[]).logits(-1) for text in texts]
+    patched = mini.trace(texts[0], keep=[], edits=[made]).logits(-1)
+    own, theirs, with_it = (float(row[mary] - row[tom]) for row in (*ends, patched))
+    wrong = (own - with_it) / (theirs - own)
+    assert wrong > 0.02
+    at = run_page("patching", text=texts[0], other=texts[1], patch_way=way, edits=made)
+    (told,) = [line for line in prose(at).splitlines() if "This patch now applies" in line]
+    assert said.format(percent(wrong)) in told and "−" not in told
+
+
 def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini, monkeypatch):
     monkeypatch.setattr(
         slow, "UNASKED", 0
@@ -253,15 +274,17 @@ def test_two_names_open_with_their_exchange_and_offer_the_rest(run_page, mini):
         "When Mary and Tom left the garden, Mary gave the flowers to"
     )
     assert "other" not in at.query_params and len(charts(at)) == 4 and not at.warning
-    offered = [one.label for one in at.button if (one.key or "").startswith("other_text_")]
-    assert offered == [
+    box = at.selectbox(key="other_kind")
+    assert box.options == [
         "Swap the two names",
         "The other name comes again",
         "A third name",
         "The other order",
+        "One other token",
     ]
     wanted = other_texts(mini, text)
-    at.button(key="other_text_2").click().run()
+    assert box.value == wanted[0].text
+    box.set_value(wanted[2].text).run()
     assert at.query_params["other"] == wanted[2].text
     assert at.text_input(key="other_box").value == wanted[2].text
 
@@ -273,8 +296,11 @@ def test_a_name_of_two_tokens_is_said_and_a_text_of_one_length_is_taken(run_page
     assert len(mini.encode(taken)) == len(mini.encode(text)) and taken != text
     (note,) = [one.value for one in at.caption if "Made from your text" in one.value]
     assert "swap the two names" in note and "“Anna” has 2 tokens" in note
-    (swap,) = [one for one in at.button if one.label == "Swap the two names (15 tokens)"]
-    swap.click().run()
+    box = at.selectbox(key="other_kind")
+    place = box.options.index("Swap the two names (15 tokens)")
+    swapped = [one.text for one in other_texts(mini, text) if one.kind == SWAP]
+    assert place < len(box.options) - 1 and len(swapped) == 1
+    box.set_value(swapped[0]).run()
     assert "“Anna” has 2 tokens" in at.warning[0].value and not charts(at)
 
 

@@ -2,12 +2,13 @@
 
 Its row of tabs stands under the question, and its bar under the tokens: the answer, the word that it stands
 against, what is measured of them, and what a muted part gives. All four stand in the address and follow from
-tab to tab. As long as nobody chooses, the text says what is asked (`gptviz.analysis.asked`), and of a changed
-model it is what the unchanged one is asked: what became of that word?
+tab to tab, and with them the other text. As long as nobody chooses, the text says what is asked
+(`gptviz.analysis.asked`), and of a changed model it is what the unchanged one is asked: what became of that
+word?
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -15,10 +16,14 @@ import streamlit as st
 from gptviz import LanguageModel, Run
 from gptviz.analysis.against import measured
 from gptviz.analysis.asked import Asked, asked_after
+from gptviz.analysis.other_texts import OtherText
+from gptviz.analysis.patches import value_of
+from gptviz.analysis.prompts import OF_OTHER
 from gptviz.digits import fixed, percent
 from gptviz.ui import runs
+from gptviz.ui.components.saved import shortened
 from gptviz.ui.runs import per_run
-from gptviz.ui.shell import state
+from gptviz.ui.shell import other_text, state
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.navigation import BENCH, link
 from gptviz.ui.shell.params import Param, if_there, in_link
@@ -41,7 +46,7 @@ MEASURES = {"logit": "logit difference", "probability": "probability", "loss": "
 MEASURE: Param[str | None] = Param("measure", str, None, if_there)
 # None: the page's own
 BASELINE: Param[str | None] = Param("null", str, None, if_there, once="others")
-PARAMS = (TARGET, AGAINST, MEASURE, BASELINE)
+PARAMS = (TARGET, AGAINST, MEASURE, BASELINE, *other_text.PARAMS)
 USUAL = ("probability", "logit")  # what is measured as long as nobody chose; and of two words
 
 OPENED = {
@@ -52,19 +57,35 @@ OPENED = {
     "pronoun": "a pronoun that may follow here",
     "first two": "{}'s first choice",
 }
-IN_BOX = {"zero": "0", "mean": "its mean, this text", "sample": "its mean, a sample"}
+IN_BOX = {
+    "zero": "0",
+    "mean": "its mean, this text",
+    "sample": "its mean, a sample",
+    OF_OTHER: "the other text’s",
+}
+NAMED = 80  # characters of the other text, where it is named
 
 
 @dataclass(frozen=True)
 class Question(Target):
     """What the bar asks: the two words, as `Target` has them, what is measured, and what a muted part gives.
 
-    `kind` is `Asked.kind`, `measure` one of `MEASURES`, `baseline` one of `GIVES`.
+    `kind` is `Asked.kind`, `measure` one of `MEASURES`. `baseline` is what the functions of `analysis` take:
+    one of `ablation.BASELINES`, or the ids of the `other` text. `is_chosen`: somebody chose the answer.
     """
 
     kind: str
     measure: str
     baseline: str
+    other: OtherText | None = None
+    is_chosen: bool = False
+
+    @property
+    def null(self) -> str:
+        """The baseline as the address has it, one of `GIVES`."""
+        if self.other is not None:
+            return OF_OTHER
+        return self.baseline
 
     @property
     def difference(self) -> str:
@@ -97,7 +118,13 @@ class Question(Target):
     @property
     def gives(self) -> str:
         """What a muted part outputs, in words."""
-        return GIVES[self.baseline]
+        return GIVES[self.null]
+
+    def in_files(self, scene: Scene) -> Scene:
+        """The scene whose saved pictures name the other text, where a muted part's values are from there."""
+        if self.other is None:
+            return scene
+        return replace(scene, files_say=(other_text.in_file(self.other.text),))
 
     def is_first(self, run: Run, position: int) -> bool:
         """Whether the answer is the model's first choice after a position."""
@@ -159,7 +186,13 @@ def bar(
     asked = asked_at(scene.run.plain, scene.position)
     MEASURE.within(MEASURES)
     BASELINE.within(GIVES)
-    baseline = BASELINE.value or usual
+    null = BASELINE.value or usual
+    other: OtherText | None = None
+    about_other = ""
+    if null == OF_OTHER and not gives:
+        other, about_other = _other(scene, usual)
+        if other is None:
+            null = usual
     with boxes(scene, (TARGET, AGAINST), "set_bench", "center", "xsmall"):
         token = asked.answer
         if TARGET.value is not None:
@@ -169,9 +202,9 @@ def bar(
             candidates = candidates[1:]
         usual_other = next((i for i in candidates if i is not None and i != token), MEAN)
         impossible = (None, token, MEAN) if two_words else (None, token)
-        other: int | None = AGAINST.value
-        if other in impossible:
-            other = usual_other
+        against: int | None = AGAINST.value
+        if against in impossible:
+            against = usual_other
         is_pair = asked.kind == "names" or None not in (TARGET.value, AGAINST.value)
         measure = MEASURE.value or USUAL[is_pair]
         if only:
@@ -192,19 +225,41 @@ def bar(
             _word(gives)
         else:
             _word("a muted part outputs")
-            _choice(BASELINE, "A muted part outputs", IN_BOX, baseline, 175)
+            _choice(BASELINE, "A muted part outputs", IN_BOX, null, 175)
         if only and (MEASURE.value not in (None, measure) or AGAINST.value in impossible[2:]):
             st.caption(f"({only})", width="content")
+    if about_other:
+        st.caption(about_other)
     shown = show_id(scene.lm, token)
     if AGAINST.value == token:
         st.caption(
-            f"Both words are {as_code(shown)}. The page takes {as_code(shown_id(scene.lm, other))} in place "
+            f"Both words are {as_code(shown)}. The page takes {as_code(shown_id(scene.lm, against))} in place "
             "of the second."
         )
-    if other == MEAN:
-        return Question(token, None, shown, None, asked.kind, measure, baseline)
-    other_shown = shown_id(scene.lm, other)
-    return Question(token, other, shown, other_shown, asked.kind, measure, baseline)
+    baseline = null
+    if other is not None:
+        baseline = value_of(other.ids)
+    against_shown = None
+    if against == MEAN:
+        against = None
+    else:
+        against_shown = shown_id(scene.lm, against)
+    is_chosen = TARGET.value is not None
+    return Question(
+        token, against, shown, against_shown, asked.kind, measure, baseline, other, is_chosen
+    )
+
+
+def _other(scene: Scene, usual: str) -> tuple[OtherText | None, str]:
+    """The other text, where a muted part can give what it gives there, and a sentence about it, or why not."""
+    other, about = other_text.beside(scene)
+    if other is None:
+        return None, f"{about} So a muted part outputs {GIVES[usual]}."
+    named = as_code(shortened(other.text, NAMED))
+    how = ""
+    if about:
+        how = f" {about}"
+    return other, f"The other text: {named}.{how} *Patching* has more of them."
 
 
 def shown_id(lm: LanguageModel, token: int | None) -> str:

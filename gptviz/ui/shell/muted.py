@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gptviz import Run
 from gptviz.analysis.ablation import knock_out
+from gptviz.analysis.prompts import OF_OTHER
 from gptviz.both import Both
 from gptviz.figures.shares import share_grid
 from gptviz.ui.shell.scene import Scene
@@ -17,7 +18,17 @@ from gptviz.ui.shell.target import Target
 
 KINDS = ("head", "attention", "feed-forward")
 # what a part that is taken out gives instead of its own
-GIVES = {"zero": "0", "mean": "its mean over this text", "sample": "its mean over a sample of text"}
+GIVES = {
+    "zero": "0",
+    "mean": "its mean over this text",
+    "sample": "its mean over a sample of text",
+    OF_OTHER: "its value in the other text",
+}
+# and in a set of texts
+GIVES_EACH = GIVES | {
+    "mean": "its mean over each text",
+    OF_OTHER: "its value in each text’s own other text",
+}
 
 # a measure -> what muting takes away from it: a column of `knock_out`, and its sign. Of a loss it is what it adds
 LOST = {"logit": ("effect", -1), "probability": ("lost", 1), "loss": ("rise", 1)}

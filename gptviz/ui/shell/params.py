@@ -9,8 +9,8 @@ can be made by a widget, by a click on a picture and by a link, and all of them 
     BLOCK.widget(st.number_input, "Block")     # drawn: it shows the choice, and changes it
     BLOCK.set(3)                               # for callbacks
 
-`load` takes the address into the session (at first, and when the browser goes back), `store` writes the
-session into the address.
+`load` takes the address into the session (at first, when the browser goes back, and what a link is
+`choosing`), `store` writes the session into the address.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 _OF_THE_PAGE = "gptviz_params"  # in the session: the params of the page that was drawn last
 _DRAWN = "gptviz_drawn"  # and of each param's widget, the page that drew it last
+_LOADED = "gptviz_loaded"  # and the page that was loaded last
+_CHOSEN = "chosen"  # in a link: the names of the choices that it makes
 
 PRESENTED = 26 / 16  # how much larger type is at most while somebody presents, as in present.css
 LARGEST = 10**6  # of a whole number in the address: beyond are only mistakes
@@ -192,14 +194,22 @@ class Param(Generic[T]):
 def load(params: Iterable[Param[Any]]) -> None:
     """Take the address into the session: params that it lacks, or all of them when the browser goes back.
 
-    Call it once, at a page's beginning, with all params of the page and the app.
+    On the way from another page these are also the choices that the link is `choosing`. Call it once, at a
+    page's beginning, with all params of the page and the app.
     """
     params = st.session_state[_OF_THE_PAGE] = tuple(params)
     goes_back = address.is_history_navigation()
     query = st.query_params.to_dict()
+    chosen: list[str] = []
+    if (
+        st.session_state.get(_LOADED) != address.page()
+    ):  # else they were taken, and may be others by now
+        chosen = query.get(_CHOSEN, "").split(",")
+    st.session_state[_LOADED] = address.page()
     for param in params:
         text = param.said(query)
-        if goes_back or (param.name not in st.session_state and text is not None):
+        is_new = param.name not in st.session_state or param.name in chosen
+        if goes_back or (is_new and text is not None):
             if text is None:
                 st.session_state[param.name] = param.default
             else:
@@ -231,6 +241,15 @@ def in_link(
         for param, value in chosen.items()
         if value != param.default
     }
+
+
+def choosing(values: Mapping[Param[Any], Any]) -> dict[str, str]:
+    """The query parameters of a link that makes these choices, whatever the session has chosen before.
+
+    Other parameters of a link say what the session has when the link is drawn, and only open it elsewhere.
+    """
+    chosen = {param.name: param.written(value) for param, value in values.items()}
+    return chosen | {_CHOSEN: ",".join(chosen)}
 
 
 def whole(text: str, largest: int = LARGEST) -> int | None:

@@ -137,10 +137,12 @@ class Scene(Prompt):
     """A text that the model has read, in one pass.
 
     `keep` lists the sites that the page reads, `reduce` what the pass makes of others; `trace` holds both.
+    `files_say` are further lines of its saved pictures.
     """
 
     keep: Keep
     reduce: tuple[Reduction, ...] = ()
+    files_say: tuple[str, ...] = ()
 
     @property
     def trace(self) -> Trace:
@@ -176,9 +178,8 @@ class Scene(Prompt):
         own = super().saved(
             name, title, *which, f"token{self.position}", "changed" if edits else ""
         )
-        return replace(
-            own, lines=(token, f"Text: {shortened(self.text, 80)}", *changed, *own.lines)
-        )
+        text = f"Text: {shortened(self.text, 80)}"
+        return replace(own, lines=(token, text, *self.files_say, *changed, *own.lines))
 
     @property
     def unchanged(self) -> "Scene":

@@ -7,6 +7,7 @@ import pytest
 
 from gptviz import Run
 from gptviz.analysis.asked import asked_of
+from gptviz.analysis.patches import value_of
 from gptviz.digits import fixed
 from gptviz.ui import runs
 from gptviz.ui.shell.bench import MEASURES, PARAMS, Question, asked_at
@@ -32,6 +33,7 @@ def app():
     scene = trace(read_text(frame))
     found = bar(scene, usual=usual.value, only=only.value)
     told = {"briefly": found.briefly, "watched": found.watched}
+    told |= {"null": found.null, "other": found.other and found.other.text}
     st.json(vars(found) | told | {"run": found.of(scene.run, scene.position)})
 
 
@@ -124,6 +126,39 @@ def test_what_a_muted_part_gives_is_the_pages_own_until_it_is_chosen():
     assert asked(at)["baseline"] == at.query_params["null"] == "mean"
 
 
+SWAPPED = "When Mary and Tom left the garden, Mary gave the flowers to"
+THIRD = "When Tom and Mary left the garden, Jane gave the flowers to"
+
+
+@pytest.mark.parametrize(("query", "text"), [({}, SWAPPED), ({"other": THIRD}, THIRD)])
+def test_a_muted_part_gives_its_value_in_the_other_text(mini, query, text):
+    at = run(text=NAMES, null="other", **query)
+    found = asked(at)
+    assert (found["null"], found["other"]) == ("other", text)
+    assert found["baseline"] == value_of(mini.encode(text))
+    assert any(f"The other text: `{text}`." in caption.value for caption in at.caption)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ({"text": NAMES, "other": f"{NAMES} the"}, "The other text has 14 tokens, yours 13."),
+        ({"text": NAMES, "other": NAMES}, "The other text is the same as yours."),
+        (
+            {"text": "Tom saw Anna there", "other": "Anna saw Tom there"},
+            "at other positions",
+        ),
+    ],
+)
+def test_where_no_text_keeps_step_it_says_why_and_what_a_muted_part_gives_instead(query, why):
+    for usual, gives in (("zero", "0"), ("sample", "its mean over a sample of text")):
+        at = run(null="other", usual=usual, **query)
+        assert (asked(at)["null"], asked(at)["other"]) == (usual, None)
+        (said,) = [one.value for one in at.caption if "So a muted part outputs" in one.value]
+        assert why in said and said.endswith(f"So a muted part outputs {gives}.")
+        assert at.query_params["null"] == "other"  # with another text it is that again
+
+
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_number_has_its_unit(measure):
     question = Question(5, 7, "a", "b", "first two", measure, "zero")
@@ -132,7 +167,8 @@ def test_a_number_has_its_unit(measure):
 
 
 def test_the_tabs_lead_to_all_five_with_what_is_asked():
-    query = {"target": 12, "against": 300, "measure": "loss", "null": "mean", "text": "one two"}
+    query = {"target": 12, "against": 300, "measure": "loss", "null": "other", "text": "one two"}
+    query |= {"other": "three", "patch_made": "on"}
     found = links(run(**query).main)
     assert len(BENCH) == 5
     for title in ("Why this token?", "Knock-out", "Circuit", "Patching"):

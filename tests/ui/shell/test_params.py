@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 from streamlit.testing.v1 import AppTest
 
-from gptviz.ui.shell.params import LARGEST, Param, at_most_last, between, if_there
+from gptviz.ui.shell.params import LARGEST, Param, at_most_last, between, choosing, if_there
 
 VALUES = {
     int: st.integers(0, LARGEST - 1),
@@ -73,6 +73,30 @@ def app():
     block.widget(st.number_input, "Block", value=None, min_value=0, max_value=9, step=1)
     norm.widget(st.text_input, "Norm")
     loud.widget(st.toggle, "Loud")
+
+
+def test_a_link_that_chooses_goes_before_the_session_once():
+    """A session keeps its choices from page to page; what a link is `choosing` is chosen on arrival, and no more."""
+    norm = Param("norm", str, "final")
+    at = AppTest.from_function(app, default_timeout=240).run()
+    at.text_input[0].set_value("norm1").run()
+    at.number_input[1].set_value(7).run()
+    at.query_params.clear()
+    at.query_params.update({"block": "2", **choosing({norm: "norm2"})})
+    assert (
+        at.run().text_input[0].value == "norm1"
+    )  # no link led here: this is the page that was open
+    at.query_params.update({"block": "2", **choosing({norm: "norm2"})})
+    at.session_state["gptviz_loaded"] = "another page"
+    at.run()
+    assert (at.text_input[0].value, at.number_input[1].value) == ("norm2", 7)
+    assert at.query_params["norm"] == "norm2" and at.query_params["block"] == "7"
+    at.text_input[0].set_value("norm3").run()  # the mark still stands in the address
+    assert at.text_input[0].value == at.query_params["norm"] == "norm3"
+    at.session_state["gptviz_loaded"] = "another page"
+    at.query_params.clear()
+    at.query_params.update(choosing({norm: None}))
+    assert at.run().text_input[0].value == "final"
 
 
 def test_code_and_a_person_choose_the_same_thing():

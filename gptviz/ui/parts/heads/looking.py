@@ -39,6 +39,7 @@ def draw(scene: Scene, explained: Question) -> None:
     wanted = {"to_answer": "the answer", "to_against": "what might be said instead"}[AT.value]
     many.section(
         scene,
+        explained,
         answer_looks,
         {},
         LOOKS,
@@ -49,6 +50,7 @@ def draw(scene: Scene, explained: Question) -> None:
         1,
         choice=_choose,
         more=lambda _: _missing(scene, explained),
+        color=scene.palette.output,
     )
 
 

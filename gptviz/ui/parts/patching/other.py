@@ -1,4 +1,4 @@
-"""The other text of "Patching": typed, one of a known pair, or made from the prompt; and the clicks on it."""
+"""The other text on "Patching": where it is typed and chosen, and the clicks on both texts."""
 
 import html
 from dataclasses import dataclass, replace
@@ -10,71 +10,37 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from gptviz import Edit, Run
-from gptviz.analysis import counterpart as counterparts
+from gptviz import Edit
 from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.alignment import filled, missing, side_by_side
-from gptviz.analysis.counterpart import MOST, Counterpart
-from gptviz.analysis.other_texts import OtherText, other_texts, told_apart
+from gptviz.analysis.counterpart import MOST
+from gptviz.analysis.other_texts import ONE_TOKEN, OtherText, told_apart
 from gptviz.analysis.patches import value_of
 from gptviz.figures.theme import palette
-from gptviz.ui import runs
 from gptviz.ui.buttons import button
 from gptviz.ui.models.choice import DEFAULT_MODEL
-from gptviz.ui.runs import per_run
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.bench import asked_at
+from gptviz.ui.shell.other_text import (
+    MADE,
+    OTHER,
+    PAIRS,
+    Known,
+    offered,
+    opened,
+    without_patches,
+)
 from gptviz.ui.shell.prompt import read
-from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.shell.target import logits_at
 from gptviz.ui.words import as_code, capital, counted, escaped, show_id
 
 DENOISING, NOISING = DIRECTIONS
-OTHER: Param[str | None] = Param("other", str, None)
 WAY = Param("patch_way", str, DENOISING, if_there)
-# the other text is to be made from the prompt, however long it takes
-MADE = Param("patch_made", bool, False)
 
 _BOX = "other_box"
-
-
-@dataclass(frozen=True)
-class Known:
-    """A prompt and its other text; `watch` is what there is to see, with the bundled model as it is."""
-
-    label: str
-    text: str
-    other: str
-    watch: str
-
-
-PAIRS = (
-    Known(
-        "A copied word",
-        DEFAULT_TEXT,
-        DEFAULT_TEXT.replace("mill", "barn"),
-        "The answer stays at its own token until the last block, where attention moves it to the end.",
-    ),
-    Known(
-        "She and he",
-        "The king loved his daughter, but she did not love",
-        "The king loved his daughter, but he did not love",
-        "Up to block 3 the answer is at ·she | ·he; there one head, block 3 · head 7, moves it to ·love.",
-    ),
-    Known(
-        "His and her",
-        "The man took off",
-        "The woman took off",
-        "A short example: on its way through the blocks, the answer moves from the second token to the last.",
-    ),
-    Known(
-        "An extra word",
-        "The man took off",
-        "The old woman took off",
-        "One text has an extra token: the page says which one the other needs, and where.",
-    ),
-)
+_KIND = "other_kind"
+_ONE_TOKEN = ""  # among the texts that are offered: the one that is yet to be made
 
 
 @dataclass(frozen=True)
@@ -85,36 +51,10 @@ class Other:
     ids: tuple[int, ...]
 
 
-@per_run
-def made_from(run: Run, position: int, special: bool) -> Counterpart | None:
-    """The other text that is made from the prompt."""
-    return counterparts.counterpart(runs.model(run), run.ids, position, special, runs.get(run, ()))
-
-
-def without_patches(run: Run) -> Run:
-    """The run without its patches: those are of the other text, which is yet to be made."""
-    edits = tuple(edit for edit in run.edits if edit.named is None or edit.named.name != "ids")
-    return replace(run, edits=edits)
-
-
-@per_run
-def offered(run: Run, position: int, special: bool) -> tuple[OtherText, ...]:
-    """The other texts that can be made from the prompt without trying what they do, the best first.
-
-    None for ids that its text does not give: a prompt that was cut, or tokens that nobody typed.
-    """
-    lm = runs.model(run)
-    text = lm.decode(run.ids)
-    if lm.encode(text, special_tokens=special) != list(run.ids):
-        return ()
-    own = runs.get(run, ())
-    return tuple(other_texts(lm, text, position, special, own, last_resort=False))
-
-
 def ways() -> dict[str, str]:
     """Both directions in words, of the texts as they stand: to choose the other one turns them round."""
-    into_yours = "Put the other text’s values into yours"
-    into_the_other = "Put your text’s values into the other"
+    into_yours = "The other’s values into yours"
+    into_the_other = "Your values into the other"
     if WAY.value == DENOISING:
         return {
             DENOISING: f"{into_yours}: what comes back?",
@@ -141,16 +81,20 @@ def choose(scene: Scene) -> Other | None:
     is_long = is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
     unpatched = without_patches(scene.run)
     offers = offered(unpatched, scene.position, scene.special)
-    text, note = _opened(scene, offers, is_long)
+    text, note = opened(scene, offers, is_long)
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
-    st.text_input(
-        "The other text",
-        key=_BOX,
-        placeholder="The other text: change one word, keep the number of tokens, press Enter",
-        label_visibility="collapsed",
-        on_change=_typed,
-    )
-    _offer(offers, text)
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="gv_other_texts"
+    ):
+        st.caption("The other text:", width="content")
+        st.text_input(
+            "The other text",
+            key=_BOX,
+            placeholder="Change one word, keep the number of tokens, press Enter",
+            label_visibility="collapsed",
+            on_change=_typed,
+        )
+        _offer(offers, text)
     request = "Patching needs a second text. Type one above, with one word changed and the same number of "
     request += (
         "tokens, or let the model change one token (this takes a while for a text of this length)."
@@ -179,68 +123,36 @@ def choose(scene: Scene) -> Other | None:
     return other
 
 
-def _opened(scene: Scene, offers: tuple[OtherText, ...], is_long: bool) -> tuple[str | None, str]:
-    """The other text that the page opens with, and how it was made: "" for one that was typed or chosen.
-
-    It is the one that was chosen, that of a known pair, the best that has as many tokens, or else the text
-    with one token changed, for which a long text waits until somebody asks.
-    """
-    if OTHER.value is not None:
-        return OTHER.value, ""
-    if not MADE.value:
-        for pair in PAIRS:
-            if pair.text == scene.text:
-                return pair.other, ""
-        if offers and offers[0].is_equal:
-            return offers[
-                0
-            ].text, f"Made from your text: {offers[0].kind}.{_why_not_better(offers)}"
-        if is_long:
-            return None, ""
-    unpatched = without_patches(scene.run)
-    counterpart = made_from(unpatched, scene.position, scene.special)
-    if counterpart is None:
-        return None, ""
-    old_token = as_code(scene.labels[counterpart.position])
-    new_token = as_code(show_id(scene.lm, counterpart.token))
-    whose = "the"
-    if unpatched.edits:
-        whose = "the changed model's"
-    elif scene.run.edits:
-        whose = "the unpatched model's"
-    note = (
-        f"Made from your text: {old_token} (position {counterpart.position}) became {new_token}. "
-        f"Of all one-token changes that were tried, this one moves {whose} prediction most."
-    )
-    return counterpart.text, f"{note}{_why_not_better(offers)}"
-
-
-def _why_not_better(offers: tuple[OtherText, ...]) -> str:
-    """A sentence why the first of the texts that are out of step cannot be compared position by position."""
-    unequal = next((offer for offer in offers if not offer.is_equal), None)
-    if unequal is None:
-        return ""
-    return f" Not token by token: {unequal.kind}. {escaped(unequal.reason)}"
-
-
 def _offer(offers: tuple[OtherText, ...], text: str | None) -> None:
-    """Draw the other texts as buttons, and behind them the one that the model makes of one token."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", gap="small", key="gv_other_texts"
-    ):
-        st.caption("The other text:", width="content")
-        for number, offer in enumerate(offers):
-            label = capital(offer.kind)
-            hint = offer.text
-            if not offer.is_equal:
-                label = f"{label} ({counted(len(offer.ids), 'token')})"
-                hint = offer.reason
-            is_shown = offer.text == text
-            help = escaped(hint)
-            key = f"other_text_{number}"
-            button(label, key, _choose, offer.text, primary=is_shown, help=help)
-        hint = "Changes one token of your text: the change that moves the prediction most, of those tried."
-        button("One other token", "other_make", _choose, None, True, primary=MADE.value, help=hint)
+    """Draw what the other text is as a box to choose from: those offered, and one that the model makes."""
+    labels = {offer.text: _called(offer) for offer in offers}
+    labels[_ONE_TOKEN] = capital(ONE_TOKEN)
+    shown = text
+    if MADE.value and OTHER.value is None:
+        shown = _ONE_TOKEN
+    st.session_state[_KIND] = None
+    if shown in labels:
+        st.session_state[_KIND] = shown
+    hint = "What your text became. One other token: of all changes of one, that which moves the prediction most."
+    st.selectbox(
+        "What the other text is",
+        options=list(labels),
+        format_func=labels.__getitem__,
+        index=None,
+        placeholder="Made from yours …",
+        key=_KIND,
+        label_visibility="collapsed",
+        width=270,
+        help=hint,
+        on_change=_offered,
+    )
+
+
+def _called(offer: OtherText) -> str:
+    """What an other text is called; one that is not in step with its number of tokens."""
+    if offer.is_equal:
+        return capital(offer.kind)
+    return f"{capital(offer.kind)} ({counted(len(offer.ids), 'token')})"
 
 
 def answer_of(scene: Scene, other: Other) -> int:
@@ -395,6 +307,12 @@ def _choose(other: str | None, from_prompt: bool = False) -> None:
 
 def _typed() -> None:
     _choose(st.session_state[_BOX].replace("⏎", "\n") or None)
+
+
+def _offered() -> None:
+    """Callback of the box of offers: one of them, the one that is made; with none, what the page opens with."""
+    chosen = st.session_state[_KIND]
+    _choose(chosen or None, chosen == _ONE_TOKEN)
 
 
 def _take_pair(pair: Known) -> None:
