@@ -115,6 +115,11 @@ class GPTConfig(Settings):
     def head_dim(self) -> int:
         return self.emb_dim // self.n_heads
 
+    def sizes(self, n_tokens: int) -> dict[str, int]:
+        """The numbers behind the names in a site's shape, such as "D", for a text of `n_tokens`."""
+        D = self.emb_dim
+        return {"T": n_tokens, "D": D, "H": self.n_heads, "4D": 4 * D, "D/H": self.head_dim}
+
     @property
     def parameters(self) -> int:
         """The number of trained parameters; a tied output head is not counted again."""
