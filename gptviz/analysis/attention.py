@@ -15,12 +15,13 @@ from torch import Tensor
 
 from gptviz.analysis.against import double
 from gptviz.analysis.reads import of_model, reads
+from gptviz.engine.architecture import GPT2
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 
-HEAD_SITES = ("q", "k", "v", "attn", "z")  # the sites of a block that are split by heads
+HEAD_SITES = (*GPT2.scores, "v", "attn", "z")  # the sites of a block that are split by heads
 
 
 @reads(lambda lm, block, *_: (("attn", block),))

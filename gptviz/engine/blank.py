@@ -1,8 +1,8 @@
-"""Two states of a GPTModel before it has learnt anything.
+"""Two states of a model before it has learnt anything.
 
-`blank_model` makes one of shapes without numbers, on torch's meta device: to be filled from a file, or to be
-measured. `init_weights` draws the random weights that a training begins with, in a model that `GPTModel(cfg)`
-made: a blank one has no memory for them.
+`blank_model` makes a GPTModel of shapes without numbers, on torch's meta device: to be filled from a file, or
+to be measured. `blank_llama` makes such a LlamaModel. `init_weights` draws the random weights that a training
+begins with, in a model that `GPTModel(cfg)` made: a blank one has no memory for them.
 """
 
 from typing import Any
@@ -12,6 +12,8 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.llama_config import LlamaConfig
+from gptviz.llama import LlamaModel
 from gptviz.model import GPTModel
 
 
@@ -22,6 +24,12 @@ def blank_model(config: GPTConfig) -> GPTModel:
     """
     with torch.device("meta"), _NoNumbers():
         return GPTModel(config)
+
+
+def blank_llama(config: LlamaConfig) -> LlamaModel:
+    """Make a LlamaModel in the same way."""
+    with torch.device("meta"), _NoNumbers():
+        return LlamaModel(config)
 
 
 class _NoNumbers(TorchFunctionMode):

@@ -1,10 +1,10 @@
-"""GPTConfig: the numbers that say how large a GPTModel is, and the table of known models."""
+"""GPTConfig: the numbers that say how large a GPTModel is; and what it shares with other models' configs."""
 
 import dataclasses
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import MISSING, dataclass
+from typing import Any, ClassVar, Self
 
 from gptviz.engine.index import whole
 
@@ -19,12 +19,61 @@ def divisors(emb_dim: int) -> list[int]:
     return sorted({*small, *(emb_dim // n for n in small)})
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether this is a number of Python's, and not True or False."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def check_switches(config: "Settings", names: tuple[str, ...]) -> None:
+    """Raise ValueError for one of these settings that is neither True nor False."""
+    for name in names:
+        if not isinstance(config[name], bool):
+            raise ValueError(f"{name} is {config[name]!r}; it must be True or False")
+
+
+class Settings:
+    """The base of a config, which is a frozen dataclass: it reads like the book's dict."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """From the book's dict or a config.json; an unknown key is refused by name."""
+        fields = dataclasses.fields(cls)
+        known = [field.name for field in fields]
+        unknown = sorted(set(values) - set(known))
+        if unknown:
+            raise ValueError(
+                f"unknown keys in a config: {', '.join(unknown)}; known are {', '.join(known)}"
+            )
+        needed = [field.name for field in fields if field.default is MISSING]
+        missing = [name for name in needed if name not in values]
+        if missing:
+            raise ValueError(f"the config lacks {', '.join(missing)}")
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self.__dataclass_fields__:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        if key in self.__dataclass_fields__:
+            return getattr(self, key)
+        return default
+
+    def keys(self) -> list[str]:
+        return [*self.__dataclass_fields__]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+
 @dataclass(frozen=True)
-class GPTConfig:
+class GPTConfig(Settings):
     """The book's seven keys, and what other GPT-2s need, with the book's values as defaults.
 
     Indexed by name like the book's dict (`cfg["emb_dim"]`), so that GPTModel takes either.
@@ -54,36 +103,22 @@ class GPTConfig:
                 f"emb_dim {self.emb_dim} cannot be divided among {self.n_heads} heads; "
                 f"n_heads must be one of {divisors(self.emb_dim)}"
             )
-        if not _is_number(self.drop_rate) or not 0 <= self.drop_rate < 1:
+        if not is_number(self.drop_rate) or not 0 <= self.drop_rate < 1:
             raise ValueError(f"drop_rate is {self.drop_rate!r}; it must be at least 0 and below 1")
-        if not _is_number(self.norm_eps) or not 0 < self.norm_eps < 1:
+        if not is_number(self.norm_eps) or not 0 < self.norm_eps < 1:
             raise ValueError(f"norm_eps is {self.norm_eps!r}; it must be a number between 0 and 1")
-        for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be True or False")
+        check_switches(self, ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias"))
         if self.activation not in ACTIVATIONS:
             raise ValueError(f'activation is {self.activation!r}; it must be "gelu_tanh" or "gelu"')
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "GPTConfig":
-        """From the book's dict or a config.json; an unknown key is refused by name."""
-        known = [field.name for field in dataclasses.fields(cls)]
-        unknown = sorted(set(values) - set(known))
-        if unknown:
-            raise ValueError(
-                f"unknown keys in a config: {', '.join(unknown)}; known are {', '.join(known)}"
-            )
-        missing = [name for name in SIZES if name not in values]
-        if missing:
-            raise ValueError(f"the config lacks {', '.join(missing)}")
-        return cls(**values)
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
     @property
     def head_dim(self) -> int:
         return self.emb_dim // self.n_heads
+
+    def sizes(self, n_tokens: int) -> dict[str, int]:
+        """The numbers behind the names in a site's shape, such as "D", for a text of `n_tokens`."""
+        D = self.emb_dim
+        return {"T": n_tokens, "D": D, "H": self.n_heads, "4D": 4 * D, "D/H": self.head_dim}
 
     @property
     def parameters(self) -> int:
@@ -98,21 +133,3 @@ class GPTConfig:
         else:
             head = self.vocab_size * D
         return embeddings + self.n_layers * (qkv + linears + 2 * norm) + norm + head
-
-    # what makes it read like the book's dict
-
-    def __getitem__(self, key: str) -> Any:
-        if key not in self.__dataclass_fields__:
-            raise KeyError(key)
-        return getattr(self, key)
-
-    def get(self, key: str, default: Any = None) -> Any:
-        if key in self.__dataclass_fields__:
-            return getattr(self, key)
-        return default
-
-    def keys(self) -> list[str]:
-        return [*self.__dataclass_fields__]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())

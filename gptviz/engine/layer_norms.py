@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.copies import copied
 from gptviz.engine.sites import Key
 from gptviz.engine.weights import PerWeights
@@ -75,18 +76,15 @@ def _norms_of(model: GPTModel) -> list[Norm]:
             shift = module.shift.detach().clone()
         return Norm(name, block, source, module.eps, module.scale.detach().clone(), shift)
 
+    architecture = architecture_of(model)
     norms = []
     for b, trf_block in enumerate(model.trf_blocks):
-        norms.append(
-            norm(f"block {b} · norm1", b, ("resid_pre", b), cast(LayerNorm, trf_block.norm1))
-        )
-        norms.append(
-            norm(f"block {b} · norm2", b, ("resid_mid", b), cast(LayerNorm, trf_block.norm2))
-        )
-    return [
-        *norms,
-        norm("final", None, ("resid_post", len(model.trf_blocks) - 1), model.final_norm),
-    ]
+        for place in architecture.norms:
+            module = cast(LayerNorm, trf_block.get_submodule(place.module))
+            norms.append(norm(f"block {b} · {place.module}", b, (place.source, b), module))
+    last = architecture.final_norm
+    module = cast(LayerNorm, model.get_submodule(last.module))
+    return [*norms, norm("final", None, (last.source, len(model.trf_blocks) - 1), module)]
 
 
 def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor]) -> NormStatistics:

@@ -18,6 +18,7 @@ from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 from gptviz.models.checkpoints import Checkpoint, CheckpointError, book, hugging_face, nanogpt
 from gptviz.models.checkpoints.assemble import Dialect, checked
+from gptviz.models.checkpoints.kinds import refuse_llama
 from gptviz.models.checkpoints.tensors import Tensors
 from gptviz.models.checkpoints.wrappers import inner_model
 from gptviz.models.loading import tokenizer_for
@@ -133,6 +134,7 @@ def _in_a_sentence(what: str) -> Iterator[None]:
 def _read(model: nn.Module, tensors: InMemory, n_heads: int | None) -> tuple[GPTConfig, Dialect]:
     """The config of a model and the dialect of its names. Raises CheckpointError for one of no known kind."""
     names = set(tensors.bare.values())
+    refuse_llama(tensors.path, names, in_memory=True)
     theirs: Any = getattr(model, "config", None)
     if book.is_book(names):
         return _config(book.config_of(tensors, _heads(model, n_heads)), model), book.DIALECT

@@ -1,4 +1,4 @@
-"""From a file's tensors to a GPTModel: every name and shape is checked before the first number is copied.
+"""From a file's tensors to a model: every name and shape is checked before the first number is copied.
 
 Whether the model can overflow is known from its weights' largest: `largest_possible`.
 """
@@ -7,17 +7,23 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import torch
 
 from gptviz.engine.blank import blank_model
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.llama_config import LlamaConfig
+from gptviz.llama import LlamaModel
 from gptviz.model import GPTModel
 from gptviz.models.checkpoints.errors import CheckpointError
 from gptviz.models.checkpoints.tensors import Shapes, Tensors
 
 LONGEST_CONTEXT = 32768  # one head's weights of such a text are 4 GiB
 MOST_BLOCKS = 1000  # GPT-3 has 96
+
+Config = TypeVar("Config", GPTConfig, LlamaConfig)
+Model = TypeVar("Model", GPTModel, LlamaModel)
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Dialect:
     """
 
     name: str
-    table: Callable[[GPTConfig], list[Copy]]
+    table: Callable[[Any], list[Copy]]
     head: str
     root: str = ""
     ignored: re.Pattern[str] = re.compile(r"(?!)")
@@ -94,11 +100,16 @@ def assemble(config: GPTConfig, dialect: Dialect, tensors: Tensors, dtype: torch
     weights and of the largest tensor beside them.
     """
     model, weights = checked(config, dialect, tensors, dtype)
+    return filled(model, weights, config.tie_embeddings)
+
+
+def filled(model: Model, weights: Iterator[tuple[str, torch.Tensor]], tied: bool) -> Model:
+    """A model of shapes alone with these weights, in eval mode; a `tied` head is the token embedding."""
     state = dict(weights)
-    if config.tie_embeddings:
+    if tied:
         state["out_head.weight"] = state["tok_emb.weight"]
     model.load_state_dict(state, assign=True)
-    if config.tie_embeddings:  # `assign` made two parameters of it
+    if tied:  # `assign` made two parameters of it
         model.out_head.weight = model.tok_emb.weight
     return model.eval()
 
@@ -110,6 +121,22 @@ def checked(
 
     A tied output head is not among them. Raises CheckpointError for names and shapes at once, for numbers
     as they come, and at their end for a model that they let overflow.
+    """
+    return checked_as(blank_model, largest_possible, config, dialect, tensors, dtype)
+
+
+def checked_as(
+    blank: Callable[[Config], Model],
+    bound: Callable[[Config, Mapping[str, float]], float],
+    config: Config,
+    dialect: Dialect,
+    tensors: Tensors,
+    dtype: torch.dtype,
+) -> tuple[Model, Iterator[tuple[str, torch.Tensor]]]:
+    """Do what `checked` does for another class of model.
+
+    `blank` makes one of shapes alone from a config, and `bound` says how large its numbers can get: it is
+    what `largest_possible` is for a GPTModel.
     """
     names = dialect.names(tensors)
     path = tensors.path
@@ -125,7 +152,7 @@ def checked(
             f"{path}: the context length is {length}; at most {LONGEST_CONTEXT} work"
         )
     try:
-        model = blank_model(config)
+        model = blank(config)
         copies = dialect.table(config)
     except RuntimeError as error:  # a tensor of more bytes than there are numbers for
         raise CheckpointError(
@@ -154,7 +181,7 @@ def checked(
             raise CheckpointError(f"{where} has the shape {shape}; the config asks for {expected}")
         if head is not None and copy.target == "tok_emb.weight":
             _check_tied(tensors, head, name)
-    return model, _copied(tensors, wanted, shapes, dtype, config)
+    return model, _copied(tensors, wanted, shapes, dtype, config, bound)
 
 
 def _check_names(tensors: Tensors, names: dict[str, str], expected: set[str]) -> None:
@@ -190,7 +217,8 @@ def _copied(
     wanted: dict[str, list[Copy]],
     shapes: Shapes,
     dtype: torch.dtype,
-    config: GPTConfig,
+    config: Config,
+    bound: Callable[[Config, Mapping[str, float]], float],
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield our names with tensors in memory of their own, one tensor of the file at a time."""
     largest: dict[str, float] = {}
@@ -213,7 +241,7 @@ def _copied(
     if config.norm_eps < SMALLEST:
         eps = f"the config's norm_eps is {config.norm_eps}, which is 0 in float32; GPT-2 has 1e-05"
         raise CheckpointError(f"{tensors.path}: {eps}")
-    if not largest_possible(config, largest) < LIMIT:
+    if not bound(config, largest) < LIMIT:
         target = max(largest, key=largest.__getitem__)
         raise CheckpointError(
             f"{source[target]} holds {largest[target]:.1e}; from weights as large as that the model's sums "
@@ -236,7 +264,7 @@ SMALLEST = 1.2e-38
 
 
 def largest_possible(config: GPTConfig, largest: Mapping[str, float]) -> float:
-    """A bound on every number of a pass, for any text, from the weights' largest.
+    """A bound on every number of a GPTModel's pass, for any text, from the weights' largest.
 
     A LayerNorm's output is at most sqrt(D) in every place, whatever comes in; from there on a sum of n
     products is at most n times the largest of either factor. What stays far below the largest float32 for

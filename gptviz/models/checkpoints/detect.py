@@ -13,7 +13,13 @@ from gptviz.model import GPTModel
 from gptviz.models.checkpoints import book, folder, hugging_face, nanogpt, tensorflow
 from gptviz.models.checkpoints.assemble import Dialect, assemble
 from gptviz.models.checkpoints.errors import CheckpointError, errors_of
-from gptviz.models.checkpoints.kinds import OPTIMIZERS, SETTINGS, SHARD, refuse
+from gptviz.models.checkpoints.kinds import (
+    OPTIMIZERS,
+    SETTINGS,
+    SHARD,
+    refuse,
+    refuse_llama,
+)
 from gptviz.models.checkpoints.looks import bytes_of, meant, read_json, seen
 from gptviz.models.checkpoints.sizes import heads_beside
 from gptviz.models.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
@@ -154,6 +160,7 @@ def _file(path: Path, n_heads: int | None) -> Checkpoint:
 
 def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint:
     names = set(tensors.bare.values())
+    refuse_llama(path, names)
     config_beside = path.parent / folder.CONFIG
     if book.is_book(names):
         if path.name == folder.WEIGHTS and config_beside.is_file():
