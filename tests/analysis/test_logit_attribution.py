@@ -66,7 +66,9 @@ def test_the_sum_so_far_is_what_the_stream_says_after_each_half_of_a_block(chang
     """By the final LayerNorm written out, with its divisor of the end, on the streams that a pass has."""
     lm = random_lm(4, **changes)
     t = lm.trace(IDS)
-    token, against, position = 42, 30, 5
+    token = 42
+    against = 30
+    position = 5
     table = by_depth(attribution(t, lm.model, token, against, position))
     norm = lm.model.final_norm
     head = lm.model.out_head.weight.detach().double()

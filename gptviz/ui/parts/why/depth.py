@@ -55,20 +55,23 @@ def draw(scene: Scene, shares: Both[pd.DataFrame], title: str) -> None:
     options: dict[str, Any] = {"signed": True, "says": says, "base": base, "height": HEIGHT}
     sheet.bars(
         scene,
-        "why_depth",
+        "why_by_block",
         values,
         _ticks(names, now),
-        "logit so far",
+        "sum so far",
         f"{title[0].upper()}{title[1:]}, as the blocks add to it",
         open_block,
         colors=[*tints, colors.ink],
         **options,
     )
-    st.caption(
+    said = (
         "Each bar is what attention (att) or the feed-forward layer (ff) of a block adds, and begins where "
         "the one before it ended: its end is the sum so far, with the final LayerNorm’s divisor held as it is "
         "in the end. The logit lens reads each depth by its own."
     )
+    if (now["part"] == "rest").any():
+        said += " The rest comes from no block, such as the final LayerNorm’s shift."
+    st.caption(said)
 
 
 def _called(part: str, block: Any) -> str:
