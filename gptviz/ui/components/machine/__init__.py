@@ -134,7 +134,7 @@ def paths(
         "level": {part: value for part, value in level.items() if part not in ("says", "shown")},
         "says": [name],
         "table": [[*table.columns], *rows],
-        "path": [("", name)],
+        "path": [("", "the paths")],
         "tokens": [*tokens],
         "position": position,
         "sides": [],

@@ -70,9 +70,11 @@ function withPaths(d, { paths, tokens, em, width, on }) {
     const reads = readers.filter(([, b, own]) => b === block && own === head).map(([read]) => read), text = written[block][head];
     d.rect(x, up, w, h, { fill: none ? 'paper' : value, stroke: none ? 'grid' : 'masked', r: 3 });
     if (reads.length) d.rect(x, up, w, h, { stroke: 'ink', width: 2.5, r: 3 });
-    if (text && !none && long(text) * 0.72 * em < w - 2) d.text(x + w / 2, up + h / 2 + 0.25 * em, text, { anchor: 'middle', size: Math.min(0.72, (0.8 * h) / em), on: value });
-    if (none && reads.length) reads.forEach((read, i) => {
-      d.text(x + ((i + 1) * w) / (reads.length + 1), up + h / 2 + 0.28 * em, read, { anchor: 'middle', size: Math.min(0.85, (0.9 * h) / em), weight: 700, color: READS[read] });
+    const fits = text && !none && long(text) * 0.72 * em < w - 2;
+    if (fits) d.text(x + w / 2, up + h / 2 + 0.25 * em, text, { anchor: 'middle', size: Math.min(0.72, (0.8 * h) / em), on: value });
+    reads.forEach((read, i) => {      // in the cell, or on its left edge where a number stands in it
+      const at = fits ? x - 0.15 * em - 0.55 * em * (reads.length - 1 - i) : x + ((i + 1) * w) / (reads.length + 1);
+      d.text(at, up + h / 2 + 0.28 * em, read, { anchor: fits ? 'end' : 'middle', size: Math.min(0.85, (0.9 * h) / em), weight: 700, color: READS[read] });
     });
     const parts = threads.filter((one) => one.block === block && one.head === head && readers.length);
     const says = [`Block ${block} · head ${head}: `, none ? (reads.length ? '' : 'no path leads from it to this reader') : share(value), was === undefined || Number.isNaN(was) ? '' : `, ${share(was)} unchanged`,
@@ -107,7 +109,7 @@ function threadUnder({ root, state }, { clientX, clientY }) {
 
 function pathsOf(view, aloud, stage, doors) {
   const { data, state } = view;
-  return gv.h('div', { class: 'machine paths', data: { testid: 'machine', kind: 'paths', readers: data.paths.readers.map(([read, block, head]) => `${read}${block}.${head}`).join(',') } },
+  return gv.h('div', { class: 'machine paths', role: 'group', 'aria-label': data.says[0], data: { testid: 'machine', kind: 'paths', readers: data.paths.readers.map(([read, block, head]) => `${read}${block}.${head}`).join(',') } },
     aloud, stage,
     gv.reserving(doors.map(({ says }) => [says]), gv.h('p', { class: 'tells', data: { testid: 'place-tells' } })),
     gv.h('div', { class: 'foot' }, gv.saveButtons(() => picture(state.view), data.saved)));
