@@ -89,7 +89,7 @@ function withPaths(d, { paths, tokens, em, width, on }) {
 
   let foot = Math.max(bandEnd, guessY + high / 2) + 1.3 * em;
   for (const line of key) {
-    d.text(0, foot, line, { size: 0.75, color: 'quiet', room: width });
+    d.text(0.3 * em, foot, line, { size: 0.75, color: 'quiet', room: width - 0.6 * em });
     foot += 1.2 * em;
   }
   return { ...d, height: Math.max(top, foot - 0.5 * em) };

@@ -291,6 +291,9 @@ def _picture(
     if size == "change":
         unit = " logits"
         signs = f"orange: raises {word}; blue: lowers it"
+    key = [signs, "a thread: as thick as its effect is large"]
+    if carried:
+        key.append("purple: what the reader then brings to the selected token, as on Overview")
     drawn = Paths(
         effects=whole,
         written=[[in_cell(float(effect)) for effect in row] for row in np.nan_to_num(whole.now)],
@@ -298,7 +301,7 @@ def _picture(
         threads=threads,
         unit=unit,
         word=word,
-        key=(signs, "a thread: as thick as its effect is large"),
+        key=key,
         also=ALSO.value,
     )
     alt = f"What each head passes to {_called(chosen)} alone ({way})"
@@ -332,7 +335,7 @@ def _called(chosen: Sequence[Receiver]) -> str:
     if len(chosen) > NAMED:
         return f"these {len(chosen)} readers"
     names = [f"the {READS[read]} of head {block}·{head}" for read, block, head in chosen]
-    return " and ".join(names)
+    return " and ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
 
 
 def _of_all_blocks(effects: NDArray[np.float64], n_layers: int) -> NDArray[np.float64]:
