@@ -415,6 +415,26 @@ def test_the_paths_are_path_patching(run_page, mini, into, kept):
     assert np.allclose(in_numbers(at, "path-patching")["logit"], table["logit"], atol=1e-4)
 
 
+def test_a_head_whose_tokens_are_out_of_the_picture_has_no_thread_and_that_is_said(run_page, mini):
+    """What differs stands more than a window before the selected token."""
+    more = " and the wind blew over the hills, and the rain fell on the roofs of the town" * 2
+    text = PAIRS[0].text.replace(" mill.", f" mill{more}.")
+    other = text.replace(" mill", " barn")
+    waits = {"patch_go": "on", "path_go": "on"}
+    at = run_page("patching", text=text, other=other, path_into="v5.4", **waits)
+    drawn = given(at, "path_map")
+    rows = drawn["level"]["rows"]
+    assert len(mini.encode(text)) - len(rows) > 10
+    assert all(thread["position"] in rows for thread in drawn["paths"]["threads"])
+    words_of_both = tuple(mini.encode(word)[0] for word in (" barn", " mill"))
+    table = mini.path_patching(other, text, words_of_both, receivers=[("v", 5, 4)])
+    block, head, effect = table.loc[table["effect"].abs().idxmax(), ["block", "head", "effect"]]
+    assert abs(effect) > 0.02
+    assert (block, head) not in {(t["block"], t["head"]) for t in drawn["paths"]["threads"]}
+    (note,) = [one.value for one in at.caption if "none of the tokens drawn here" in one.value]
+    assert f"No thread for head {block:.0f}·{head:.0f}" in note
+
+
 def test_a_click_on_a_head_reads_from_it_alone_or_also(monkeypatch):
     monkeypatch.setattr(st, "session_state", {})
     through.read_by(5, 1, 0)

@@ -1,7 +1,7 @@
 """Path patching on "Patching": from which heads one reader gets the answer, when nobody else may pass it on."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,13 @@ from gptviz.analysis.alignment import differing
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching, path_positions
 from gptviz.both import Both
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import runs, sheet, tables
+from gptviz.ui import runs, sheet, tables, words
 from gptviz.ui.buttons import button
 from gptviz.ui.components.machine import GUESS, Paths, paths
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.words import prose, show_id
+from gptviz.ui.words import prose
 
 # whose reading is asked about: "logits", or reads of heads such as "q5.0,k5.1"
 INTO = Param("path_into", str, LOGITS)
@@ -34,6 +34,7 @@ READS = {"q": "queries", "k": "keys", "v": "values"}
 NEXT = 2  # heads that are named after the strongest
 THREADS = 4  # heads whose paths are drawn as threads: the strongest
 MOST = 12  # reads that are asked about at once
+MUCH = 0.5  # of a head's effect: so much at one token has a thread, however small it is
 ALOUD = 10  # heads of the table for those who do not see the picture
 NAMED = 3  # readers that a sentence names, each with its head
 _ASKED = "gptviz_path_asked"  # in the session: the texts and the reader that the click was for
@@ -196,15 +197,19 @@ def draw(
             says="{} of {} positions patched".format,
             key="path_where",
         )
-        threads = _threads(written, size, in_cell)
+        threads = _threads(written, named, size, in_cell)
     _picture(scene, effects, chosen, threads, found.now, answers, way, size, in_cell)
-    several = ""
+    more = ""
     if len(chosen) > 1:
-        several = " With several readers, a number is that of all of them together."
+        more = " With several readers, a number is that of all of them together."
+    without = {*named} - {(block, head) for block, head, _, _ in threads}
+    if without:
+        heads = words.listed([f"head {block}·{head}" for block, head in sorted(without)])
+        more += f" No thread for {heads}: none of the tokens drawn here carries it by itself."
     st.caption(
         "The machine as on *Overview*: a ribbon for each token, a column for each block, and below it the "
         "block’s heads. A thread runs from each of the strongest heads to the token where it writes, along its "
-        f"ribbon, and on to the reader.{several} Click a head to ask from whom *its* queries, keys and values "
+        f"ribbon, and on to the reader.{more} Click a head to ask from whom *its* queries, keys and values "
         "come; with Shift, it is one more reader. Heads of block 0 read the tokens alone."
     )
     with sheet.details("the paths"):
@@ -248,16 +253,19 @@ def _places(texts: tuple[Run, Run], position: int, by_head: bool) -> tuple[int, 
 
 
 def _threads(
-    written: pd.DataFrame, size: str, in_cell: Callable[[float], str]
+    written: pd.DataFrame,
+    named: Mapping[tuple[int, int], float],
+    size: str,
+    in_cell: Callable[[float], str],
 ) -> list[tuple[int, int, int, float]]:
-    """(block, head, position, effect) of what is drawn: of each head the largest, and all with a number."""
+    """(block, head, position, effect) of what is drawn: all with a number, and what is much of its head's."""
     threads = []
-    for (block, head), rows in written.groupby(["block", "head"], sort=False):
-        largest = rows[size].abs().idxmax()
-        for row in rows.index:
-            effect = float(rows.loc[row, size])
-            if row == largest or in_cell(effect):
-                threads.append((int(block), int(head), int(rows.loc[row, "position"]), effect))
+    for block, head, position, effect in zip(
+        written["block"], written["head"], written["position"], written[size], strict=True
+    ):
+        much = abs(effect) >= MUCH * abs(named[block, head])
+        if much or in_cell(float(effect)):
+            threads.append((int(block), int(head), int(position), float(effect)))
     return threads
 
 
@@ -283,7 +291,7 @@ def _picture(
     shown = tuple(sorted(carried)), tuple(dict.fromkeys(answers))
     levels = Both(scene.run, scene.other).map(lambda run: machine_of(run, scene.position, shown))
     whole = effects.map(lambda some: _of_all_blocks(some, scene.lm.config.n_layers))
-    word = " − ".join(show_id(scene.lm, answer) for answer in answers)
+    word = " − ".join(words.show_id(scene.lm, answer) for answer in answers)
     unit = " of the texts’ difference"
     signs = "orange: towards the other text’s answer; blue: away from it"
     if way != DIRECTIONS[0]:
@@ -335,7 +343,7 @@ def _called(chosen: Sequence[Receiver]) -> str:
     if len(chosen) > NAMED:
         return f"these {len(chosen)} readers"
     names = [f"the {READS[read]} of head {block}·{head}" for read, block, head in chosen]
-    return " and ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
+    return words.listed(names)
 
 
 def _of_all_blocks(effects: NDArray[np.float64], n_layers: int) -> NDArray[np.float64]:
