@@ -695,7 +695,6 @@ if every is not None:
         (answers[0], answers[1]),
         way,
         size,
-        " − ".join(marks.safe(words.show_id(lm, word)) for word in answers),
         (in_short, in_cell),
     )
 

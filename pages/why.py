@@ -16,7 +16,7 @@ from gptviz.figures.maps import Map
 from gptviz.figures.marks import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, many, sheet, words
-from gptviz.ui.parts.why import flow, paths
+from gptviz.ui.parts.why import depth, flow, paths
 from gptviz.ui.shell import bench, change_menu, muted as muting, state
 from gptviz.ui.shell.navigation import link
 
@@ -300,6 +300,8 @@ if read.now.anyway[head]:
         "that wherever it looks, and the picture divides it among the tokens by their attention."
     )
 words.prose(text, "attention weight", "value")
+
+depth.draw(scene, shares.map(lambda s: s[:-2]), title)
 
 # ---- direct beside total ----
 

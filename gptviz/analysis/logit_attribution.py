@@ -159,6 +159,25 @@ def attribution(
     return table.astype({"block": "Int64", "head": "Int64"})
 
 
+def by_depth(contributions: pd.DataFrame) -> pd.DataFrame:
+    """The sum in the order of the pass: what each half of a block adds, and how much there is after it.
+
+    `contributions` is what `attribution` gives. A row for the embedding (with the position's), for the
+    attention and the feed-forward layer of every block, and for the rest (the final LayerNorm's shift, an
+    edit, rounding) where there is one. Columns: part, block (<NA> where there is none), own, and so_far: the
+    sum up to there. That is what the stream after this half says with the final LayerNorm's divisor held at
+    what it is in the end, as TransformerLens' `accumulated_resid` with `apply_ln` has it; its own guess, by
+    its own divisor, is the logit lens's. The last so_far is the logit.
+    """
+    halves = {"head": "attention", "attention bias": "attention", "feed-forward": "feed-forward"}
+    called = {"embedding": "embedding", "position": "embedding"} | halves
+    steps = contributions["part"].map(called).fillna("rest")
+    order = [steps, contributions["block"]]
+    own = contributions.groupby(order, sort=False, dropna=False)["contribution"].sum()
+    table = own.rename("own").reset_index().astype({"block": "Int64"})
+    return table.assign(so_far=table["own"].cumsum())
+
+
 @undisturbed
 def attributions(
     lm: LanguageModel,

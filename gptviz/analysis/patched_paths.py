@@ -16,7 +16,7 @@ Wang et al., Interpretability in the Wild: a Circuit for Indirect Object Identif
 section 3.1; Goldowsky-Dill et al., Localizing Model Behavior with Path Patching, 2023.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -94,6 +94,48 @@ def path_patching(
     return _of_pair(lm, (clean, corrupt), of_one_text(target), progress, **options)[0]
 
 
+@undisturbed
+def path_positions(
+    lm: LanguageModel,
+    clean: Text,
+    corrupt: Text,
+    senders: Sequence[Head],
+    positions: Sequence[int],
+    target: Target | None = None,
+    receivers: str | Sequence[Receiver] = LOGITS,
+    direction: str = "denoising",
+    position: int = -1,
+    progress: Progress = ignore_progress,
+) -> pd.DataFrame:
+    """Where in the text some heads write what their paths pass on: `path_patching` at one position at a time.
+
+    A row for each of the `senders`, (block, head), and each of the `positions`: the columns of `path_patching`
+    and position. The numbers are those of its `sent_at`, and need not add up to those of all positions, since
+    the model is not linear. The logits read the position that is looked at, and of a model without edits no
+    other one moves them. `progress(done, of)` counts positions. Raises ValueError as `path_patching` does, and
+    for a sender that no receiver stands behind.
+    """
+    one_of("direction", direction, DIRECTIONS)
+    read = receivers_of(lm.config, receivers)
+    possible = _senders(lm.config, read)
+    wanted = {(block, head) for block, head in senders}
+    for block, head in sorted(wanted):
+        if (block, head) not in possible:
+            raise ValueError(
+                f"senders has head {head} of block {block}, which stands before no receiver; give heads of "
+                f"blocks 0 to {possible[-1][0]}, with heads 0 to {possible[-1][1]}"
+            )
+    passes = passes_of(lm, (clean, corrupt), target, position, direction, KEPT)
+    tables = []
+    for done, place in enumerate(positions, 1):
+        table = _logits(lm, passes, read, place, ignore_progress, wanted)
+        tables.append(table.assign(position=place))
+        progress(done, len(positions))
+    if not tables:
+        raise ValueError("positions is empty; give at least one position of the text")
+    return with_effects(pd.concat(tables, ignore_index=True), passes)
+
+
 def receivers_of(config: GPTConfig, receivers: str | Sequence[Receiver]) -> tuple[Receiver, ...]:
     """The receivers, each once; none stands for the logits. Raises ValueError as `path_patching` says."""
     if isinstance(receivers, str):
@@ -162,12 +204,16 @@ def _logits(
     read: tuple[Receiver, ...],
     sent_at: int | None,
     progress: Progress,
+    only: Collection[Head] | None = None,
 ) -> pd.DataFrame:
-    """A row a sender: block, head, and logit, the difference in the pass with its path patched."""
+    """A row a sender: block, head, and logit, the difference in the pass with its path patched.
+
+    With `only` these senders, in the order of the blocks.
+    """
     base = passes.base
     ends = passes.ends
     towards = against.direction(lm.model, ends.token, ends.against)  # (D,)
-    senders = _senders(lm.config, read)
+    senders = [one for one in _senders(lm.config, read) if only is None or one in only]
     if sent_at is None:
         places = slice(None)
     else:

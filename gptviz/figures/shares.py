@@ -3,7 +3,7 @@
 What raises a logit is orange, what lowers it blue, as everywhere. Shapes: L blocks, H heads.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ WRITTEN_COLUMNS = 12  # of a grid: above it its cells have no room for numbers
 HIGH_ROWS = 8  # of a grid: with them a cell has room for two lines
 WRITTEN_HEADS = 20  # of a row: with more there is no room for their ranks
 KEPT_HEIGHT = 400  # pixels of the map of a circuit's heads, whatever their number
-THREADS = 4  # paths that are drawn as threads: the largest
 VISIBLE = 0.005  # below it two decimals are zeros: the scale and the hover say how little it is
 SHORT = {"attention bias": "bias", "attention": "att", "feed-forward": "ff"}
 
@@ -248,90 +247,3 @@ def falling(falls: Waterfall, mode: Mode) -> dict[str, Any]:
         "base": falls.base,
         "height": ROW * len(falls.names) + 60,
     }
-
-
-def paths_into(
-    effects: Floats,
-    reader: tuple[int, int] | None,
-    word: str,
-    in_cell: Callable[[float], str],
-    mode: Mode,
-    unchanged: Floats | None = None,
-    unit: str = "",
-) -> Figure:
-    """What each head's path to one reader moves, (L, H), NaN where none leads there; a row a block, 0 on top.
-
-    The reader is a head, which is framed, or None: the logits, a row of their own below the last block. Threads
-    run to it from the heads that move most, where `in_cell` writes their number: it writes nothing for one that
-    is too small. `word` stands in the logits' row; `unchanged`, (L, H), are the model's without its changes.
-    `unit` follows a number in a hover (" logits").
-    """
-    rows, count = effects.shape
-    colors = palette(mode)
-    end = reader or (rows + 0.5, (count - 1) / 2)
-    axis = marks.signed_axis(1.0, mode, 0.97)
-
-    def sentence_of(block: int, head: int) -> str:
-        if (block, head) == reader:
-            return f"block {block} · head {head}: the reader"
-        if np.isnan(effects[block, head]):
-            return f"block {block} · head {head}: no path leads from it to this reader"
-        sentence = f"block {block} · head {head}: {fixed(float(effects[block, head]), 3)}{unit}"
-        if unchanged is None:
-            return sentence
-        return f"{sentence}, {fixed(float(unchanged[block, head]), 3)} {marks.UNCHANGED}"
-
-    hovers = [[sentence_of(b, h) for h in range(count)] for b in range(rows)]
-    drawn = {"hovertext": hovers, "xgap": 3, "ygap": 3, "coloraxis": "coloraxis"}
-    traces = [marks.cells(effects.astype(np.float32), "%{hovertext}", **drawn)]
-    known = np.nan_to_num(effects)
-    if count <= WRITTEN_COLUMNS:
-        texts = [[in_cell(float(effect)) for effect in row] for row in known]
-        traces.append(marks.in_cells(texts, known, axis, 12))
-    largest = float(np.abs(known).max())
-    strongest = np.argsort(-np.abs(known), axis=None, kind="stable")[:THREADS]
-    for block, head in (divmod(int(i), count) for i in strongest):
-        effect = float(known[block, head])
-        if not in_cell(effect):
-            continue
-        share = abs(effect) / largest
-        color = colors.negative
-        if effect > 0:
-            color = colors.positive
-        traces.append(
-            marks.stroke(
-                [head, end[1]],
-                [block + 0.36, end[0] - 0.4],
-                marks.line(color, 1 + 5 * share),
-                opacity=0.75,
-            )
-        )
-    thin = marks.line(colors.masked, 1)
-    senders = np.argwhere(~np.isnan(effects)).tolist()
-    shapes = [marks.around(block, head, thin, room=0.46) for block, head in senders]
-    names = [f"block {block} " for block in range(rows)]
-    notes = []
-    if reader is None:
-        names.append("the guess ")
-        shapes.append(marks.around(end[0], end[1], marks.line(colors.ink, 2), room=0.4))
-        notes = [marks.note(word, end[1], end[0], colors.ink, 15, xanchor="center")]
-    else:
-        shapes.append(marks.around(end[0], end[1], marks.line(colors.ink, 2.5), room=0.46))
-    plain = marks.BARE | {"tickmode": "array"}
-    across = {
-        "side": "top",
-        "tickvals": np.arange(count),
-        "ticktext": [str(head) for head in range(count)],
-        "range": [-0.5, count - 0.5],
-    }
-    places = [*range(rows), end[0]][: len(names)]
-    down = {"range": [places[-1] + 0.6, -0.6], "tickvals": places, "ticktext": names}
-    layout = {
-        "coloraxis": axis | {"showscale": False},
-        "xaxis": plain | across,
-        "yaxis": plain | down,
-        "shapes": shapes,
-        "annotations": notes,
-        "plot_bgcolor": colors.paper,
-    }
-    return figure(traces, layout, mode, height=KEPT_HEIGHT, t=40, r=4)

@@ -10,7 +10,14 @@ import gptviz
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
 from gptviz.analysis.feed_forward import readings
-from gptviz.analysis.logit_attribution import heads_read, logit, logit_shares, sites, spread
+from gptviz.analysis.logit_attribution import (
+    by_depth,
+    heads_read,
+    logit,
+    logit_shares,
+    sites,
+    spread,
+)
 from gptviz.analysis.paths import paths
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.analysis.written_out import IDS, by_hand, frozen, weights_of
@@ -52,6 +59,34 @@ def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(lm, ids, to
     with torch.no_grad():
         wanted = above(lm.model.double()(torch.tensor([ids]))[0, position], *tokens).item()
     assert logit(trace, *tokens, position) == pytest.approx(wanted, rel=1e-4, abs=1e-3)
+
+
+@pytest.mark.parametrize("changes", KINDS_OF_MODELS.values(), ids=KINDS_OF_MODELS)
+def test_the_sum_so_far_is_what_the_stream_says_after_each_half_of_a_block(changes):
+    """By the final LayerNorm written out, with its divisor of the end, on the streams that a pass has."""
+    lm = random_lm(4, **changes)
+    t = lm.trace(IDS)
+    token = 42
+    against = 30
+    position = 5
+    table = by_depth(attribution(t, lm.model, token, against, position))
+    norm = lm.model.final_norm
+    head = lm.model.out_head.weight.detach().double()
+    end = t["resid_post", lm.config.n_layers - 1][position].double()
+    divisor = torch.sqrt(end.var(unbiased=False) + norm.eps)
+    streams = [t["embed"]]
+    for block in range(lm.config.n_layers):
+        streams += [t["resid_mid", block], t["resid_post", block]]
+    said = []
+    for stream in streams:
+        x = stream[position].double()
+        hidden = norm.scale.detach().double() * (x - x.mean()) / divisor
+        said.append(float((head[token] - head[against]) @ hidden))
+    assert table["so_far"].iloc[: len(said)].tolist() == pytest.approx(said, abs=1e-4)
+    assert table["so_far"].iloc[-1] == pytest.approx(logit(t, token, against, position), abs=1e-4)
+    assert table["own"].sum() == pytest.approx(table["so_far"].iloc[-1])
+    wanted = ["embedding", *["attention", "feed-forward"] * lm.config.n_layers]
+    assert table["part"].iloc[: len(said)].tolist() == wanted
 
 
 @pytest.mark.parametrize("tied", [False, True])

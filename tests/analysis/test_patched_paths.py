@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gptviz.analysis.activation_patching import patching
-from gptviz.analysis.patched_paths import path_patching
+from gptviz.analysis.patched_paths import path_patching, path_positions
 from tests.analysis.test_activation_patching import difference, target_of
 from tests.analysis.written_out import IDS as CLEAN, OTHER as CORRUPT, Told
 from tests.conftest import KINDS_OF_MODELS, above, random_lm
@@ -116,6 +116,58 @@ def test_what_is_sent_at_one_position_is_three_passes_with_hooks():
             )
             assert row.logit == pytest.approx(logit, abs=1e-5, rel=1e-6)
     assert (table["change"] != 0).any()
+
+
+@pytest.mark.parametrize("direction", ["denoising", "noising"])
+def test_where_heads_write_is_three_passes_with_hooks_at_each_position(direction):
+    lm = random_lm(6, n_layers=3)
+    target = target_of(lm, CLEAN, CORRUPT)
+    senders = [(1, 2), (0, 1)]
+    places = [2, len(CLEAN) - 1]
+    for receivers in ("logits", [("q", 2, 0), ("v", 2, 1)]):
+        told = Told()
+        table = path_positions(
+            lm, CLEAN, CORRUPT, senders, places, target, receivers, direction, progress=told
+        )
+        assert told.came_to(len(places))
+        rows = zip(table["block"], table["head"], table["position"], strict=True)
+        assert list(rows) == [(b, h, p) for p in places for b, h in sorted(senders)]
+        own, source = (CORRUPT, CLEAN) if direction == "denoising" else (CLEAN, CORRUPT)
+        before = difference(lm, own, (), target, -1)
+        for row in table.itertuples():
+            at = slice(row.position, row.position + 1)
+            sender = (row.block, row.head)
+            logit = by_hooks(lm, own, source, sender, receivers, target, -1, at)
+            assert row.logit == pytest.approx(logit, abs=1e-5, rel=1e-6)
+            assert row.change == pytest.approx(logit - before, abs=1e-5)
+
+
+def test_the_logits_read_a_head_at_the_position_that_is_looked_at_alone():
+    lm = random_lm(6)
+    target = target_of(lm, CLEAN, CORRUPT)
+    last = len(CLEAN) - 1
+    whole = path_patching(lm, CLEAN, CORRUPT, target)
+    senders = [(0, 1), (1, 3)]
+    table = path_positions(lm, CLEAN, CORRUPT, senders, range(last + 1), target)
+    assert table["change"][table["position"] < last].abs().max() < 1e-6
+    for row in table[table["position"] == last].itertuples():
+        found = whole[(whole["block"] == row.block) & (whole["head"] == row.head)]
+        assert row.logit == pytest.approx(found["logit"].item(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("senders", "positions", "why"),
+    [
+        ([(1, 0)], [0], "head 0 of block 1, which stands before no receiver"),
+        ([(0, 9)], [0], "head 9 of block 0"),
+        ([(0, 0)], [], "positions is empty"),
+        ([(0, 0)], [99], "99"),
+    ],
+)
+def test_a_sender_or_a_position_that_does_not_exist_is_refused(senders, positions, why):
+    lm = random_lm(6)
+    with pytest.raises(ValueError, match=why):
+        path_positions(lm, CLEAN, CORRUPT, senders, positions, (42, 30), [("q", 1, 1)])
 
 
 def test_a_head_of_the_last_block_has_no_path_but_the_direct_one():

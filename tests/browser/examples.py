@@ -39,7 +39,11 @@ from gptviz.ui.components.heads import head_grid
 from gptviz.ui.components.kernel import happened, mode_shown
 from gptviz.ui.components.lazy_section import lazy_section as come_near
 from gptviz.ui.components.lens import Legend, encoded, lens_grid
-from gptviz.ui.components.machine import machine as draw_machine
+from gptviz.ui.components.machine import (
+    Paths,
+    machine as draw_machine,
+    paths as draw_paths,
+)
 from gptviz.ui.components.matrix import Panel, attention_panel, matrix as draw_matrix
 from gptviz.ui.components.merges import merges as draw_merges
 from gptviz.ui.components.path import draw_path
@@ -214,6 +218,28 @@ def machine(on: On) -> None:
     )
     if page is not None:
         on("page")(page)
+    few = {name: value for name, value in level(1.0).items() if name != "reads"}
+    long = {"stream": np.ones((5, 2)), "writes": np.ones((4, 2)), "reads": []}
+    with st.container(key="with_paths"):
+        draw_paths(
+            Both(few | long),
+            Paths(
+                effects=Both(np.array([[0.25, -0.5], [np.nan, np.nan]])),
+                written=[["25 %", "−50 %"], ["", ""]],
+                readers=[("q", 1, 0)],
+                threads=[(0, 0, 1, 0.25), (0, 1, 0, -0.5)],
+                unit=" of it",
+                word="·a − ·b",
+                key=["orange: up; blue: down"],
+                also=False,
+            ),
+            pd.DataFrame({"head": [1], "effect": [-0.5]}),
+            "the paths to one reader",
+            ["The", "·cat"],
+            1,
+            lambda block, head, also: on("reader")([block, head, also]),
+            "machine_paths",
+        )
 
 
 def dials(on: On) -> None:

@@ -122,6 +122,7 @@ CLICKS = {
             "block 3 head 4:values",
             {"edits": f"v.3.4={WOMAN}"},
         ),
+        (by("place-door", kind="head", block=2, head=3), "", {"path_into": "q2.3"}),
     ),
     "residual_stream": (
         {"text": TEXT, "token": 3},
@@ -189,6 +190,31 @@ def test_a_slider_moves_the_address_and_what_is_drawn(open_page, name):
     page.get_by_role("slider", name=label).press(key)
     settled(page)
     assert address(page).items() >= there.items() and holds(values(page, *curve))
+
+
+def test_threads_on_the_machine_are_path_patching(open_page, mini):
+    """Each has the number, and the thickness, of what its head passes on at the token that it lies at."""
+    barn = STORY.replace("mill", "barn")
+    page = open_page("patching", text=STORY, other=barn, path_into="v5.4", patch_way="noising")
+    machine = page.locator(by("machine", kind="paths", readers="v5.4"))
+    page.get_by_text("Which head, and which part of it?").scroll_into_view_if_needed()
+    machine.wait_for()
+    drawn = machine.locator("path[data-to=stream]").evaluate_all(
+        "(all) => all.map((one) => [one.dataset, Number(one.getAttribute('stroke-width'))])"
+    )
+    pair = [mini.encode(word)[0] for word in (" mill", " barn")]
+    how = {"receivers": [("v", 5, 4)], "direction": "noising"}
+    positions = {int(thread["position"]) for thread, _ in drawn}
+    sent = {p: mini.path_patching(STORY, barn, tuple(pair), sent_at=p, **how) for p in positions}
+    effects = []
+    for thread, _ in drawn:
+        table = sent[int(thread["position"])].set_index(["block", "head"])["effect"]
+        effects.append(table[int(thread["block"]), int(thread["head"])])
+    assert [float(thread["effect"]) for thread, _ in drawn] == pytest.approx(effects, abs=1e-4)
+    widths = np.array([width for _, width in drawn])
+    sizes = np.abs(effects)
+    thick = np.maximum(1, widths.max() * sizes / sizes.max())
+    assert len(drawn) > 1 and widths == pytest.approx(thick, abs=0.02)
 
 
 def test_a_file_of_texts_is_averaged(open_page, mini):

@@ -62,6 +62,12 @@ def played(page):
     part(page, "machine", by("play-end")).click()
 
 
+def with_shift(page):
+    """One more reader, by the keyboard: from the head that has it to the one above."""
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Shift+Enter")
+
+
 def type_cell(page, field, text):
     """Type into a field of the worksheet, and leave it."""
     place = part(page, "worksheet", field)
@@ -110,6 +116,9 @@ ACTIONS = {
         (by("place-door", at="logit.7"), ["at", "logit.7"]),
         (by("place-more"), ["page", "residual_stream"]),
         (played, ["at", "block.0"]),
+        (by("place-door", kind="head", block=1, head=1), ["reader", [1, 1, 0]]),
+        (with_shift, ["reader", [1, 0, 1]]),
+        (by("place-door", kind="guess"), ["reader", [-1, 0, 0]]),
     ],
     "matrix": [
         ((".plot", "ArrowRight Enter"), ["pick", [6, 3]]),  # as it was heard
@@ -281,7 +290,7 @@ MOVED_OVER = {
     "candidates": ".row",
     "heads": ".head[data-block='0']",
     "surprise": ".chip",
-    "machine": ".door",
+    "machine": ".machine:not(.paths) .door",
     "worksheet": ".cell:visible",
 }
 

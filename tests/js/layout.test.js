@@ -1,10 +1,10 @@
-// Where everything of the one picture stands (components/machine/layout.js), for every shape of model and screen.
+// Where everything of the one picture stands (components/machine/layout.js, paths.js), for every shape of model and screen.
 const { test } = require('node:test');
 const assert = require('node:assert/strict');
 const { readFileSync } = require('node:fs');
 
-const { kernel, layout: source, palettes } = JSON.parse(readFileSync(process.env.GPTVIZ_KERNEL, 'utf-8'));
-const layout = new Function('gvPalettes', 'preact', `${kernel}\n${source}; return layout;`)(palettes, {});
+const { kernel, layout: source, paths: onIt, palettes } = JSON.parse(readFileSync(process.env.GPTVIZ_KERNEL, 'utf-8'));
+const layout = new Function('gvPalettes', 'preact', `${kernel}\n${source}\n${onIt}; return layout;`)(palettes, {});
 
 const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 const of = (count, changed) => ({ of: Float32Array.from(many(count, (i) => 5 + 4 * Math.sin(3 * i))), ...(changed ? { was: new Float32Array(count) } : {}) });
@@ -109,4 +109,60 @@ test('what is not made yet is neither seen nor opened', () => {
   assert.deepEqual(doors(0), ['embedding']);
   assert.deepEqual(doors(2).filter((at) => /^block\.\d$/.test(at)), ['block.0', 'block.1']);
   assert.ok(!doors(6).some((at) => at.startsWith('logit')) && doors(Infinity).includes('logit.9'));
+});
+
+// Paths of a model to `readers`: two threads of each token among the last three, the second twice as strong and the other way.
+function pathsOn(L, H, T, readers, block = 0) {
+  const { machine } = levels(L, H, T, false), reach = Math.max(...readers.map(([, b]) => b), readers.length ? 0 : L);
+  const threads = [T - 3, T - 2, T - 1].filter((at) => at >= 0).flatMap((position) => [0, 1].filter((head) => head < H).map((head) => ({ block, head, position, effect: head ? -0.2 : 0.1 })));
+  const effects = { of: Float32Array.from(many(L * H, (i) => (Math.floor(i / H) < reach ? Math.sin(i) : NaN))) };
+  return { ...machine, tokens: many(T, (i) => `t${i}`), kind: 'machine', paths: { heads: H, effects, written: many(L, () => many(H, () => '12 %')), readers, threads, unit: ' of it', word: '·a − ·b', key: ['one line', 'and one more'] } };
+}
+
+const numbersOf = (d) => d.match(/-?\d+(\.\d+)?(e-?\d+)?/g).map(Number);
+
+test('a thread climbs from its head to its token, runs along it and ends at the reader, as thick as its effect', () => {
+  for (const readers of [[], [['q', 5, 7]], [['k', 3, 0], ['v', 5, 2]]]) for (const [width, em] of SCREENS) {
+    const data = pathsOn(6, 8, 22, readers), { shapes, doors } = layout(data, { width, em, tall: 28 * em });
+    const head = (b, h) => doors.find((door) => door.kind === 'head' && door.block === b && door.head === h);
+    const token = (position) => shapes.find(({ s, text, x }) => s === 'text' && text === data.tokens[position] && x < 0.3 * width);
+    const trunks = shapes.filter(({ data: of }) => ['stream', 'guess'].includes(of?.to));
+    assert.deepEqual(trunks.map(({ data: { block, head, position, effect } }) => ({ block, head, position, effect })), data.paths.threads);
+    for (const { d, width: thick, data: of } of trunks) {
+      const from = head(of.block, of.head), points = numbersOf(d);
+      assert.ok(Math.abs(points[0] - from.x - from.w) < 0.01 && points[1] > from.y && points[1] < from.y + from.h);
+      const lane = points[5], lanes = trunks.filter(({ data: other }) => other.position === of.position).map(({ d: other }) => numbersOf(other)[5]);
+      assert.equal(new Set(lanes).size, 2);
+      assert.ok(Math.abs(lane - token(of.position).y) < 1.1 * em, `${lane} ${token(of.position).y}`);
+      assert.ok(Math.abs(thick - 10 * Math.abs(of.effect) * trunks[0].width) < 0.01 || thick === 1, `${thick}`);
+    }
+    const ends = shapes.filter(({ data: of }) => of && of.to !== 'stream');
+    assert.equal(ends.length, trunks.length * Math.max(1, readers.length));
+    for (const { d, data: of } of ends) {
+      const [x, y] = numbersOf(d).slice(-2), [, block, own] = /(\d+)\.(\d+)/.exec(of.to) ?? [];
+      const to = of.to === 'guess' ? doors.find(({ kind }) => kind === 'guess') : head(Number(block), Number(own));
+      assert.ok(Math.abs(x - to.x) < 0.01 && y > to.y && y < to.y + to.h, `${of.to} ${x} ${y} ${JSON.stringify(to)}`);
+    }
+    assert.deepEqual(shapes.filter(({ s, stroke, width: wide }) => s === 'rect' && stroke === 'ink' && wide === 2.5).length, Math.max(1, readers.length));
+  }
+});
+
+test('with paths, every head has its colour and can be made the reader, and no block of a thread is folded', () => {
+  for (const [L, H, T] of [[2, 1, 1], [6, 8, 22], [12, 12, 225], [48, 25, 1024]]) for (const [width, em] of SCREENS) {
+    const data = pathsOn(L, H, T, [['v', L - 1, H - 1]], Math.max(0, L - 3)), found = layout(data, { width, em, tall: 28 * em });
+    const heads = found.doors.filter(({ kind }) => kind === 'head'), open = new Set(heads.map(({ block }) => block));
+    assert.ok([Math.max(0, L - 3), L - 1].every((block) => open.has(block)) && (L > 12 || width < 500 || open.size === L), `${L} ${width}: ${[...open]}`);
+    assert.equal(heads.length, open.size * H);
+    const filled = found.shapes.filter(({ fill }) => typeof fill === 'number').map(({ fill }) => fill);
+    assert.deepEqual(filled, heads.filter(({ value }) => value !== undefined).map(({ value }) => value));
+    for (const { block, head, value, says } of heads) {
+      const wanted = data.paths.effects.of[block * H + head];
+      assert.ok(Number.isNaN(wanted) ? value === undefined && (says.includes('the reader (value)') || says.includes('no path leads')) : value === wanted && Math.abs(Number(/: (−?[\d.]+) of it/.exec(says)[1].replace('−', '-')) - wanted) < 0.00051, says);
+    }
+    for (const one of [...found.shapes, ...found.doors]) {
+      const { s = 'door', x = 0, y = 0, w = 0, h = 0 } = one, right = s === 'text' ? x : x + w, bottom = s === 'text' ? y : y + h;
+      assert.ok(s !== 'path' || !/NaN|undefined/.test(one.d), JSON.stringify(one));
+      assert.ok(one.fill === 'paper' || (x >= -4 && y >= -4 && right <= width + 4 && bottom <= found.height + 4), `${width} ${found.height}: ${JSON.stringify(one)}`);
+    }
+  }
 });

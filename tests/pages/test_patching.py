@@ -13,11 +13,14 @@ from gptviz.analysis.counterpart import counterpart
 from gptviz.analysis.other_texts import SWAP, other_texts
 from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import percent, significant
+from gptviz.ui.parts.patching import through
 from gptviz.ui.parts.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import slow, state
 from tests.specs import (
     attributes,
     charts,
+    floats,
+    given,
     in_numbers,
     keys,
     left_by_program,
@@ -37,7 +40,7 @@ OTHER = "The woman took off"
 )
 def test_the_maps_are_patching(run_page, mini, site, edits):
     at = run_page("patching", text=TEXT, other=OTHER, patch_site=site, edits=edits)
-    places, heads, guessed, _ = charts(at)
+    places, heads, guessed = charts(at)
     lm = mini.edited(edits) if edits else mini
     target = (
         lm.trace(OTHER, keep=[]).next_tokens(1)["id"][0],
@@ -395,22 +398,87 @@ def test_no_head_is_said_to_move_most_where_none_moves_anything(run_page):
 
 
 @pytest.mark.parametrize(
-    ("into", "receivers"),
-    [("", "logits"), ("v05.4", [("v", 5, 4)]), ("q9.0", "logits"), ("k٥.1", "logits")],
+    ("into", "kept"),
+    [
+        ("", "logits"),
+        ("v05.4", "v5.4"),
+        ("q9.0", "logits"),
+        ("k٥.1", "logits"),
+        ("v5.4,k9.9,q5.1,v5.4", "v5.4,q5.1"),
+    ],
 )
-def test_the_paths_are_path_patching(run_page, mini, into, receivers):
+def test_the_paths_are_path_patching(run_page, mini, into, kept):
     """An address that names a reader which is not there, or that no head stands before, means the logits."""
     at = run_page("patching", path_into=into)
     mill, barn = (mini.encode(word)[0] for word in (" mill", " barn"))
+    receivers = "logits"
+    readers = []
+    if kept != "logits":
+        readers = [[name[0], int(name[1]), int(name[3])] for name in kept.split(",")]
+        receivers = [tuple(one) for one in readers]
     table = mini.path_patching(BARN, PAIRS[0].text, (barn, mill), receivers=receivers)
     effects = table["effect"].to_numpy().reshape(-1, 8)
-    drawn = np.array(charts(at)[-1]["data"][0]["z"], dtype=float)
-    assert np.allclose(drawn[: len(effects)], effects, atol=1e-4)
-    assert np.isnan(drawn[len(effects) :]).all()
-    assert at.session_state["path_into"] == ("v5.4" if receivers != "logits" else "logits")
+    drawn = given(at, "path_map")
+    found = floats(drawn["paths"]["effects"]["of"]).reshape(6, 8)
+    assert np.allclose(found[: len(effects)], effects, atol=1e-4)
+    assert np.isnan(found[len(effects) :]).all()
+    assert at.session_state["path_into"] == kept and drawn["paths"]["readers"] == readers
     strongest = table.loc[table["effect"].abs().idxmax()]
     assert f"head {strongest['block']:.0f}·{strongest['head']:.0f}" in words(at)
+    threads = drawn["paths"]["threads"]
+    assert {(t["block"], t["head"]) for t in threads} >= {(strongest["block"], strongest["head"])}
+    for thread in threads:  # each at its token
+        at_token = mini.path_patching(
+            BARN, PAIRS[0].text, (barn, mill), receivers=receivers, sent_at=thread["position"]
+        )
+        row = at_token[
+            (at_token["block"] == thread["block"]) & (at_token["head"] == thread["head"])
+        ]
+        assert thread["effect"] == pytest.approx(row["effect"].item(), abs=1e-4)
+    stream = floats(drawn["level"]["stream"]["of"]).reshape(13, -1)
+    t = mini.trace(PAIRS[0].text)
+    assert np.allclose(stream[-1], t["resid_post", 5].norm(dim=-1), rtol=1e-4)
     assert np.allclose(in_numbers(at, "path-patching")["logit"], table["logit"], atol=1e-4)
+
+
+def test_a_head_whose_tokens_are_out_of_the_picture_has_no_thread_and_that_is_said(run_page, mini):
+    """What differs stands more than a window before the selected token."""
+    more = " and the wind blew over the hills, and the rain fell on the roofs of the town" * 2
+    text = PAIRS[0].text.replace(" mill.", f" mill{more}.")
+    other = text.replace(" mill", " barn")
+    waits = {"patch_go": "on", "path_go": "on"}
+    at = run_page("patching", text=text, other=other, path_into="v5.4", **waits)
+    drawn = given(at, "path_map")
+    rows = drawn["level"]["rows"]
+    assert len(mini.encode(text)) - len(rows) > 10
+    assert all(thread["position"] in rows for thread in drawn["paths"]["threads"])
+    words_of_both = tuple(mini.encode(word)[0] for word in (" barn", " mill"))
+    table = mini.path_patching(other, text, words_of_both, receivers=[("v", 5, 4)])
+    block, head, effect = table.loc[table["effect"].abs().idxmax(), ["block", "head", "effect"]]
+    assert abs(effect) > 0.02
+    assert (block, head) not in {(t["block"], t["head"]) for t in drawn["paths"]["threads"]}
+    (note,) = [one.value for one in at.caption if "none of the tokens drawn here" in one.value]
+    assert f"No thread for head {block:.0f}·{head:.0f}" in note
+
+
+def test_a_click_on_a_head_reads_from_it_alone_or_also(monkeypatch):
+    monkeypatch.setattr(st, "session_state", {})
+    through.read_by(5, 1, 0)
+    assert through.INTO.value == "q5.1"
+    through.choose(("v", 5, 1), False)
+    assert through.INTO.value == "v5.1"
+    through.read_by(3, 2, 1)
+    assert through.INTO.value == "v5.1,v3.2"
+    through.choose(("k", 3, 2), True)
+    through.choose(("v", 5, 1), True)
+    assert through.INTO.value == "v3.2,k3.2"
+    through.read_by(0, 2, 0)  # which no head stands before
+    assert through.INTO.value == "v3.2,k3.2"
+    through.read_by(3, 2, 1)
+    assert through.INTO.value == "logits"
+    through.read_by(3, 2, 0)
+    through.read_by(-1, 0, 0)
+    assert through.INTO.value == "logits"
 
 
 def test_a_path_to_a_changed_model_has_the_unchanged_one_beside_it(run_page, mini):

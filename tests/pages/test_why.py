@@ -60,6 +60,12 @@ def test_what_is_drawn_is_attribution(run_page, mini, query):
     assert x[13] == pytest.approx(total) and base[0] == base[13] == 0
     assert np.allclose(base[1:13], np.cumsum(x[:12]))  # a bar begins where the one before it ended
 
+    of_blocks = table[table["block"].notna()]  # the embedding comes before them, the shift after
+    halves = of_blocks.groupby(["block", of_blocks["part"] == "feed-forward"])["contribution"].sum()
+    by_block = charts(at)[4]["data"][0]
+    assert np.allclose(by_block["y"][1:13], halves) and np.isclose(by_block["y"][-1], total)
+    assert np.allclose(by_block["base"][1:-1], np.cumsum(by_block["y"][:-2]))
+
     strongest = divmod(int(np.abs(grid_of(table)[:, :8]).argmax()), 8)
     block = query.get("block", strongest[0])
     head = query.get("head", strongest[1])
@@ -106,7 +112,7 @@ def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini, 
     direct = grid_of(attribution(trace, mini.model, target, 300))
     table = knock_out(mini, TEXT, (target, 300))
     total = -table["effect"].to_numpy().reshape(6, 10)
-    grid, scatter = charts(at)[4:]
+    grid, scatter = charts(at)[5:]
     assert np.allclose(grid["data"][0]["z"], total, atol=2e-5)
     assert np.allclose(scatter["data"][0]["x"], direct[:, :8].ravel(), atol=1e-6)
     assert np.allclose(scatter["data"][0]["y"], total[:, :8].ravel(), atol=2e-5)
@@ -213,7 +219,7 @@ def test_any_change_is_explained(run_page, edits):
 def with_panels(run_page, *names, **query):
     """The page with these panels open; closed they draw nothing."""
     at = run_page("why", **query)
-    assert len(charts(at)) == 4
+    assert len(charts(at)) == 5
     return opened(at, *(f"why_{name}_box" for name in names))
 
 
@@ -263,7 +269,7 @@ def test_rollout_is_drawn_instead(run_page, mini):
 @pytest.mark.parametrize("text", ["A", "once upon a time there was " * 60])
 def test_panels_of_any_text(run_page, text):
     at = with_panels(run_page, "paths", "flow", text=text)
-    assert len(charts(at)) == 7 and len(charts(at)[-1]["data"][0]["z"]) == 7
+    assert len(charts(at)) == 8 and len(charts(at)[-1]["data"][0]["z"]) == 7
 
 
 def test_of_equal_weights_none_is_where_a_head_looked_most(run_page):

@@ -32,6 +32,7 @@ PURE = {"kernel": "kernel.js", "cells": "matrix/cells.js", "columns": "lens/colu
 PURE |= {
     "lines": "arcs/lines.js",
     "layout": "machine/layout.js",
+    "paths": "machine/paths.js",
     "chances": "candidates/chances.js",
 }
 

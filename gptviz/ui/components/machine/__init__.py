@@ -2,20 +2,44 @@
 
 It is given what `gptviz.analysis.machine.level` gives, of the run and of the unchanged model, and knows
 nothing else. `layout.js` says where everything stands, as a pure function; `machine.js` draws that and moves.
+`paths` draws the whole machine with threads from heads to a reader on it (`paths.js`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gptviz.both import Both, alike
 from gptviz.digits import significant
-from gptviz.ui.components.kernel import Component, Event, On, among, packed, text
+from gptviz.ui.components.kernel import Component, Event, On, among, packed, parts, text
 from gptviz.ui.components.saved import Saved
 
 _component = Component("machine")
+GUESS = -1  # the guess, where a reader's block would stand
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What heads pass to the readers alone; L blocks, H heads.
+
+    `effects` (L, H), NaN for a head that no path leads from; `written` (L, H), what stands in its cell. `readers`
+    are reads, ("q", block, head), none for the guess. `threads` are (block, head, position, effect). `unit`
+    follows an effect, `word` is what the guess compares, `key` says what the colours mean, a text a line. With
+    `also`, a click adds a reader.
+    """
+
+    effects: Both[NDArray[np.float64]]
+    written: Sequence[Sequence[str]]
+    readers: Sequence[tuple[str, int, int]]
+    threads: Sequence[tuple[int, int, int, float]]
+    unit: str
+    word: str
+    key: Sequence[str]
+    also: bool
 
 
 def machine(
@@ -68,6 +92,64 @@ def machine(
     }
     page: str | None = _component("machine", data, events, saved).get("page")
     return page
+
+
+def paths(
+    levels: Both[dict[str, Any]],
+    drawn: Paths,
+    table: pd.DataFrame,
+    name: str,
+    tokens: Sequence[str],
+    position: int,
+    read_by: Callable[[int, int, int], Any],
+    key: str,
+    saved: Saved | None = None,
+) -> None:
+    """Draw the machine with the paths on it; a click on a head is `read_by(block, head, also)`.
+
+    `levels` are the whole machine's; `also` is 1 where the head is to be one more reader, and the guess's block
+    is `GUESS`. `name` says what is drawn, `table` the same for those who do not see the picture.
+    """
+    n_blocks, n_heads = drawn.effects.now.shape
+    level = sent(levels)
+    rows = [[_cell(value) for value in row] for row in table.to_numpy(dtype=object)]
+    threads = [
+        dict(zip(("block", "head", "position", "effect"), thread, strict=True))
+        for thread in drawn.threads
+    ]
+    sent_paths = {
+        "heads": n_heads,
+        "effects": sent(drawn.effects),
+        "written": [*map(list, drawn.written)],
+        "readers": [*map(list, drawn.readers)],
+        "threads": threads,
+        "unit": drawn.unit,
+        "word": drawn.word,
+        "key": [*drawn.key],
+        "also": drawn.also,
+    }
+    data: dict[str, Any] = {
+        "kind": "machine",
+        "at": "",
+        "level": {part: value for part, value in level.items() if part not in ("says", "shown")},
+        "says": [name],
+        "table": [[*table.columns], *rows],
+        "path": [("", "the paths")],
+        "tokens": [*tokens],
+        "position": position,
+        "sides": [],
+        "way": [],
+        "paths": sent_paths,
+    }
+    events = {
+        "reader": parts(
+            read_by,
+            block=among(range(GUESS, n_blocks)),
+            head=among(range(n_heads)),
+            also=among({0, 1}),
+        )
+    }
+    _component(key, data, events, saved)
 
 
 def _cell(value: Any) -> str:

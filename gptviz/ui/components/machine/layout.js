@@ -53,27 +53,46 @@ function strip(d, x, y, w, h, { values, limit, paint = 'signed', label, of, rows
 function columns(count, room, here) {
   if (count <= room) return Array.from({ length: count }, (_, block) => ({ block }));
   const most = Math.max(2, room - 2), start = Math.max(0, Math.min(here - (most >> 1), count - most));
-  const kept = new Set([0, count - 1, ...Array.from({ length: most }, (_, i) => start + i)]), out = [];
+  return betweenOf(count, new Set([0, count - 1, ...Array.from({ length: most }, (_, i) => start + i)]));
+}
+
+// The blocks that have room, and among them these, the first before others.
+function columnsWith(count, room, wanted) {
+  if (count <= room) return columns(count, room, 0);
+  const kept = new Set(wanted);
+  for (const block of [0, count - 1, ...Array.from({ length: count }, (_, i) => i)]) {
+    if (kept.has(block)) continue;
+    kept.add(block);
+    if (betweenOf(count, kept).length > room) kept.delete(block);
+  }
+  return betweenOf(count, kept);
+}
+
+// A column for each of these blocks, and one for those between two of them.
+function betweenOf(count, kept) {
+  const out = [];
   for (let block = 0; block < count; block++) {
     if (kept.has(block)) out.push({ block });
-    else if (out.at(-1).fold) out.at(-1).fold[1] = block;
+    else if (out.at(-1)?.fold) out.at(-1).fold[1] = block;
     else out.push({ fold: [block, block] });
   }
   return out;
 }
 
-// With `guess` as the beats show it (beats.js): three threads at most, the row of the word that comes next, and `beat` on
+// With `paths`, threads to a reader are on it (paths.js). With `guess` as the beats show it (beats.js): three threads at most, the row of the word that comes next, and `beat` on
 // what moves: its name, and what it moves by (`dx`, `dy`) or its share of the way (`from`, `to`).
 const GUESS_HEIGHT = 420;
 
-function machine({ level, tokens, position, made = Infinity, block = 0, guess = false }, width, em, tall) {
+function machine({ level, tokens, position, made = Infinity, block = 0, guess = false, paths }, width, em, tall) {
   const d = drawing(em), rows = level.rows, count = rows.length, blocks = level.writes.of.length / count / 2;
   const narrow = width < 34 * em;
   const label = Math.min(8 * em, 0.17 * width), bars = narrow ? 0.24 * width : Math.min(13 * em, 0.2 * width);
-  const top = 2.3 * em, more = guess && rows.at(-1) === position && position === tokens.length - 1, room = (tall - top - 1.6 * em) / (count + Number(more));
+  const top = 2.3 * em, more = guess && rows.at(-1) === position && position === tokens.length - 1, band = paths && bandOf(paths, em, tall);
+  const room = (tall - top - (band?.height ?? 1.6 * em)) / (count + Number(more));
   const row = guess ? Math.min(2 * em, room) : Math.max(0.8 * em, Math.min(1.45 * em, room)), bottom = top + (count + Number(more)) * row;
   const left = label + 2.2 * em, right = width - bars - 2.4 * em;
-  const shown = columns(blocks, Math.max(3, Math.floor((right - left) / (1.35 * em))), block);
+  const fit = (least) => Math.max(3, Math.floor((right - left) / (least * em)));
+  const shown = paths ? columnsWith(blocks, fit(PATH_ROOM), keptOf(paths)) : columns(blocks, fit(1.35), block);
   const each = (right - left) / shown.length, y = (i) => top + (i + 0.5) * row;
   const sizes = level.stream.of, largest = sizes.reduce((most, size) => Math.max(most, size), 1e-9);
   const half = (size) => 0.44 * row * Math.sqrt(size / largest);
@@ -94,7 +113,7 @@ function machine({ level, tokens, position, made = Infinity, block = 0, guess = 
   const all = level.reads.filter((read) => rows.includes(read.key));
   // largest first: of each token the largest, so that threads do not lie upon each other
   const reads = guess ? all.filter(({ key }, i) => all.findIndex((read) => read.key === key) === i).slice(0, 3) : all;
-  const readAt = new Set(reads.map(({ key }) => rows.indexOf(key)));
+  const readAt = new Set([...reads.map(({ key }) => key), ...(paths?.threads ?? []).map((thread) => thread.position)].map((at) => rows.indexOf(at)));
   for (let i = 0; i < count; i++) {
     const quiet = i === selected ? 1 : readAt.has(i) ? 0.5 : guess ? 0.18 : 0.28;
     const in0 = { s: 0, x: label + 0.4 * em }, end = right + 1.8 * em;
@@ -158,6 +177,7 @@ function machine({ level, tokens, position, made = Infinity, block = 0, guess = 
   const step = Math.max(1.62 * em, Math.min(2.1 * em, (tall - top) / level.next.length));
   const first = d.shapes.length;
   barsOf(d, level.next, x, top, wide, step, em, true);
+  if (paths) return withPaths(d, { paths, tokens, em, width, on: { shown, each, place, y, row, rows, selected, label, right, bars, top, bottom, band, below: top + level.next.length * step } });
   if (guess) {
     for (const shape of d.shapes.slice(first)) shape.beat = { name: shape.s === 'text' ? 'name' : shape.fill === 'probability' ? 'bar' : 'back' };
     if (more) d.text(label - 0.35 * em, y(count) + 0.3 * em, level.next[0].shown, { room: label - 0.6 * em, anchor: 'end', weight: 700, color: 'accent', size: Math.min(0.85, 0.8 * row / em),

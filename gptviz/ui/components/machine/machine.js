@@ -60,17 +60,19 @@ const moving = ({ name, ...more }) => ` data-beat="${name}"${name === 'thread' ?
 
 // With `steps`, what is made later appears later.
 function svgOf({ width, height, shapes }, mode, steps = false, write = bmpOf) {
-  const palette = gv.palette(mode), color = (name) => palette[name] ?? 'none';
+  const palette = gv.palette(mode), signed = (value) => colorsOf('signed', mode)[Math.round(127.5 * (Math.max(-1, Math.min(1, value)) + 1))];
+  const color = (name) => (typeof name === 'number' ? `rgb(${signed(name).join(',')})` : palette[name] ?? 'none');      // a number: its colour from -1 to 1
   const drawn = shapes.map((shape) => {
     const { s, x, y, w, h, step } = shape;
-    const wait = (steps && step ? ` class="step" style="--step: ${step}"` : '') + (shape.beat ? moving(shape.beat) : '');
+    const wait = (steps && step ? ` class="step" style="--step: ${step}"` : '') + (shape.beat ? moving(shape.beat) : '')
+      + Object.entries(shape.data ?? {}).map(([name, value]) => ` data-${name}="${value}"`).join('');
     const paint = `fill="${color(shape.fill)}"` + (shape.stroke ? ` stroke="${color(shape.stroke)}" stroke-width="${shape.width ?? 1}"` : '')
       + (shape.dash ? ` stroke-dasharray="${shape.dash}"` : '') + (shape.opacity === undefined ? '' : ` opacity="${round(shape.opacity)}"`);
     const box = `x="${round(x)}" y="${round(y)}" width="${round(w)}" height="${round(h)}"`;
     if (s === 'rect') return `<rect${wait} ${box} ${paint}${shape.r ? ` rx="${round(shape.r)}"` : ''}/>`;
     if (s === 'path') return `<path${wait} d="${shape.d.replace(/\d+\.\d+/g, (n) => String(round(Number(n))))}" ${paint}${shape.arrow ? ` marker-end="url(#to-${shape.stroke})"` : ''}/>`;
     if (s === 'image') return `<g${wait}><image ${box} preserveAspectRatio="none" style="image-rendering: pixelated" href="${write(shape, painted(shape, mode))}"/></g>`;
-    return gv.svgText(round(x), round(y), shape.text, { anchor: shape.anchor, color: color(shape.color), size: round(shape.size), weight: shape.weight, more: wait });
+    return gv.svgText(round(x), round(y), shape.text, { anchor: shape.anchor, color: shape.on === undefined ? color(shape.color) : gv.textOn(signed(shape.on)), size: round(shape.size), weight: shape.weight, more: wait });
   });
   const arrows = [...new Set(shapes.filter(({ arrow }) => arrow).map(({ stroke }) => stroke))].map((stroke) =>
     `<marker id="to-${stroke}" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="5" markerHeight="5" orient="auto"><path d="M0 0L8 4L0 8z" fill="${color(stroke)}"/></marker>`);
@@ -241,10 +243,11 @@ function doorOf(view, door, width, height) {
   const { data, state } = view, { x, y, w, h, at, position, says, kind, value } = door;
   const share = (part, whole) => `${(100 * part) / whole}%`;
   const follow = () => (data.known ? tell(state.view, `Not in this file: t.show("overview", position=${position}) draws it.`) : view.send('position', position));
-  const open = () => (at === undefined ? follow() : fall(state.view, at, door));
+  const open = (event) => (data.paths ? readFrom(state.view, door, event) : at === undefined ? follow() : fall(state.view, at, door));
+  const { block, head, pressed = position === undefined ? undefined : position === data.position } = door;
   return gv.h('button', {
-    type: 'button', class: `door ${kind}`, 'aria-label': says, title: says, 'aria-pressed': position === undefined ? undefined : position === data.position,
-    data: { testid: 'place-door', at, position, kind, value }, onclick: open,
+    type: 'button', class: `door ${kind}`, 'aria-label': says, title: says, 'aria-pressed': pressed,
+    data: { testid: 'place-door', at, position, kind, value, block, head }, onclick: open,
     style: { left: share(x, width), top: share(y, height), width: share(w, width), height: share(h, height) },
     onmouseenter: () => tell(state.view, says), onfocus: () => tell(state.view, says),
   });
@@ -257,6 +260,11 @@ function tell({ root }, said) {
 
 // What is under the pointer, to the digit; a click on a unit or a cell falls into it.
 function pointed(view, event, click) {
+  if (view.data.paths) {
+    const says = threadUnder(view, event);
+    if (says && !event.target.closest('.door')) tell(view, says);
+    return;
+  }
   const { state } = view, { shapes, width, height } = state.now.layout, box = state.stage.getBoundingClientRect();
   const [px, py] = [(event.clientX - box.left) * (width / box.width), (event.clientY - box.top) * (height / box.height)];
   const shape = shapes.filter(({ s, x, y, w, h }) => s === 'image' && px >= x && px < x + w && py >= y && py < y + h).at(-1);
@@ -280,7 +288,7 @@ function layer(view, place, name) {
   const { data, state } = view, { layout } = place, how = `${data.mode} ${state.playing}`;
   if (name === 'now' && place.how !== how) Object.assign(place, { how, svg: svgOf(layout, data.mode, state.playing) });
   const [inside, width, height] = place.svg;
-  const help = 'What can be opened here. Arrow keys walk, Enter opens, Escape zooms out.';
+  const help = data.paths ? 'The heads. Arrow keys walk, Enter makes one the reader, Shift and Enter one more.' : 'What can be opened here. Arrow keys walk, Enter opens, Escape zooms out.';
   return gv.h('div', { key: place.number, class: `layer ${name}`, 'aria-hidden': name === 'before' },
     gv.h('svg', { viewBox: `0 0 ${width} ${height}`, 'aria-hidden': true, markup: inside }),
     gv.h('div', { class: 'doors', inert: name === 'before', role: 'group', 'aria-label': help, data: { walk: '.door' } },
@@ -293,7 +301,7 @@ function measure({ data, root, state }) {
   const above = em > 20 ? 12 : 24;      // of the screen, in em: the text and its tokens; on a projector less of them
   const tall = guess ? GUESS_HEIGHT : Math.max(14, innerHeight / em - above) * em, key = [width, em, tall, state.step].join(' '), { now: last } = state;
   if (last?.source === data && last.key === key) return false;
-  const ready = last?.source === data ? last.data : { ...data, level: decoded(data.level), block: state.block };
+  const ready = last?.source === data ? last.data : { ...data, level: decoded(data.level), paths: decoded(data.paths), block: state.block };
   const block = Number(/^block\.(\d+)/.exec(data.at)?.[1] ?? NaN), { writes, rows } = ready.level;
   if (!Number.isNaN(block)) state.block = block;
   const made = writes && state.step !== undefined ? madeAt(data.way, state.step, writes.of.length / rows.length / 2) : Infinity;
@@ -316,9 +324,11 @@ export default gv.component((view) => {
   state.view = view;
   state.moved = measure(view);
   const { layout: here } = state.now, hover = (event) => pointed(state.view, event, false);
-  const aloud = numbersAloud(data), stage = gv.h('div', { class: 'stage', style: { 'aspect-ratio': `${here.width} / ${here.height}` }, ...(state.gestures ??= gestures(view)), onmousemove: hover,
+  const zooms = data.paths ? {} : (state.gestures ??= gestures(view));
+  const aloud = numbersAloud(data), stage = gv.h('div', { class: 'stage', style: { 'aspect-ratio': `${here.width} / ${here.height}` }, ...zooms, onmousemove: hover,
     onclick: (event) => { if (!event.target.closest('.door.cell, .door.unit')) pointed(state.view, event, true); } },
     state.before ? layer(view, state.before, 'before') : null, layer(view, state.now, 'now'));
+  if (data.paths) return pathsOf(view, aloud, stage, here.doors);
   if (data.guess) return gv.h('div', { class: `machine ${state.guess?.moves ? 'moves' : ''}`, data: { testid: 'machine', at: data.at, kind: data.kind, guess: '' } },
     beatsLine(view), aloud, stage,
     gv.h('div', { class: 'foot' }, gv.h('p', { class: 'caption', data: { testid: 'guess-caption' } }, gv.prose(data.guess[state.guess?.beat ?? data.guess.length - 1])), gv.saveButtons(() => picture(state.view), data.saved)));

@@ -1,45 +1,108 @@
 """Path patching on "Patching": from which heads one reader gets the answer, when nobody else may pass it on."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from gptviz import Run
+from gptviz.analysis import machine
 from gptviz.analysis.activation_patching import DIRECTIONS
-from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
+from gptviz.analysis.alignment import differing
+from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching, path_positions
 from gptviz.both import Both
-from gptviz.figures.shares import paths_into
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import sheet, tables
+from gptviz.ui import runs, sheet, tables, words
 from gptviz.ui.buttons import button
+from gptviz.ui.components.machine import GUESS, Paths, paths
+from gptviz.ui.runs import per_run
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import prose
 
-# whose reading is asked about: "logits", or a read of a head such as "q5.0"
+# whose reading is asked about: "logits", or reads of heads such as "q5.0,k5.1"
 INTO = Param("path_into", str, LOGITS)
+ALSO = Param("path_also", bool, False)  # whether a click adds a reader
 GO = Param("path_go", bool, False)  # for what takes so long that it waits for a click
-PARAMS = (INTO, GO)
+PARAMS = (INTO, ALSO, GO)
 
 READS = {"q": "queries", "k": "keys", "v": "values"}
 NEXT = 2  # heads that are named after the strongest
+THREADS = 4  # heads whose paths are drawn as threads: the strongest
+MOST = 12  # reads that are asked about at once
+MUCH = 0.5  # of a head's effect: so much at one token has a thread, however small it is
+ALOUD = 10  # heads of the table for those who do not see the picture
+NAMED = 3  # readers that a sentence names, each with its head
 _ASKED = "gptviz_path_asked"  # in the session: the texts and the reader that the click was for
 
 
-def reader(n_layers: int, n_heads: int) -> Receiver | None:
-    """The read that the address names: ("q", 5, 0); None for the logits, and for one that no head stands before."""
-    named = re.fullmatch(r"([qkv])([0-9]{1,3})\.([0-9]{1,3})", INTO.value)
-    if named is None:
-        return None
-    block = int(named[2])
-    head = int(named[3])
-    if not 0 < block < n_layers or head >= n_heads:
-        return None
-    return named[1], block, head
+def readers(n_layers: int, n_heads: int) -> tuple[Receiver, ...]:
+    """The reads that the address names: ("q", 5, 0), ...; none is the logits.
+
+    Those that do not exist, or that no head stands before, are left out.
+    """
+    return tuple(
+        one for one in _read_from(INTO.value) if 0 < one[1] < n_layers and one[2] < n_heads
+    )
+
+
+def _read_from(text: str) -> list[Receiver]:
+    """What "q5.0,k5.1" names, each once."""
+    found = []
+    for part in text.split(","):
+        named = re.fullmatch(r"([qkv])([0-9]{1,3})\.([0-9]{1,3})", part)
+        if named is not None:
+            found.append((named[1], int(named[2]), int(named[3])))
+    return list(dict.fromkeys(found))[:MOST]
+
+
+def _written(receivers: Sequence[Receiver]) -> str:
+    """The reads as the address names them: "q5.0,k5.1", or "logits"."""
+    return ",".join(f"{read}{block}.{head}" for read, block, head in receivers) or LOGITS
+
+
+def choose(receiver: Receiver, also: bool) -> None:
+    """Callback: this read alone is asked about; with `also` it is one more, or one less."""
+    chosen = _read_from(INTO.value)
+    if not also:
+        chosen = [receiver]
+    elif receiver in chosen:
+        chosen.remove(receiver)
+    else:
+        chosen.append(receiver)
+    INTO.set(_written(chosen[:MOST]))
+
+
+def read_by(block: int, head: int, also: int) -> None:
+    """Callback of a click on a head, whose queries become the reader; or on the guess.
+
+    With `also` the head is one more reader, of what the last one reads, or it is none any more.
+    """
+    if block == GUESS:
+        INTO.set(LOGITS)
+        return
+    if block == 0:  # no head stands before it
+        return
+    chosen = _read_from(INTO.value)
+    if not also or not chosen:
+        INTO.set(_written([("q", block, head)]))
+        return
+    others = [one for one in chosen if one[1:] != (block, head)]
+    if len(others) == len(chosen):
+        others.append((chosen[-1][0], block, head))
+    INTO.set(_written(others[:MOST]))
+
+
+@per_run
+def machine_of(run: Run, position: int, shown: Any) -> machine.Level:
+    """The whole machine of a run for the token at a position, as *Overview* draws it."""
+    lm = runs.model(run)
+    trace = runs.get(run, machine.reading(lm), machine.LENGTHS)
+    return machine.level(lm, trace, "", position, shown)
 
 
 def draw(
@@ -48,20 +111,18 @@ def draw(
     answers: tuple[int, int],
     way: str,
     size: str,
-    word: str,
     says: tuple[Callable[[float], str], Callable[[float], str]],
 ) -> None:
     """Draw the section.
 
     `texts` are the clean and the corrupt run, with the model as it is and without its changes. `size` is the
-    column of `path_patching` that is shown, `word` what the two answers are called. `says` write a number
-    into a sentence, and into a cell.
+    column of `path_patching` that is shown. `says` write a number into a sentence, and into a cell.
     """
     config = scene.lm.config
     in_sentence, in_cell = says
     st.subheader("Through which head does it come?", anchor=False)
-    receiver = reader(config.n_layers, config.n_heads)
-    INTO.set(_written(receiver))  # "q05.0" is head 5·0 as well, and what is not there is the guess
+    chosen = readers(config.n_layers, config.n_heads)
+    INTO.set(_written(chosen))  # "q05.0" is head 5·0 as well, and what is not there is the guess
     prose(
         "**Path patching** is narrower: only *one reader* gets a head's value from the other text, and all "
         "other heads keep theirs. What moves then has come along this very path. Feed-forward layers and "
@@ -69,24 +130,16 @@ def draw(
         "head",
         "LayerNorm",
     )
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="set_path"):
-        st.caption("The reader:", width="content")
-        button("the model’s guess", "path_logits", INTO.set, LOGITS, primary=receiver is None)
-        if receiver is not None:
-            _, block, head = receiver
-            for read, name in READS.items():
-                label = f"the {name} of head {block}·{head}"
-                here = read == receiver[0]
-                written = _written((read, block, head))
-                button(label, f"path_{read}", INTO.set, written, primary=here)
+    _choose_readers(chosen)
     receivers: str | Sequence[Receiver] = LOGITS
     passes = config.n_layers * config.n_heads  # one a sender, where the logits read it
-    if receiver is not None:
-        receivers = (receiver,)
-        passes = 2 * receiver[1] * config.n_heads
+    if chosen:
+        receivers = chosen
+        passes = 2 * max(block for _, block, _ in chosen) * config.n_heads
     passes *= len(texts.all)
+    places = _places(texts.now, scene.position, bool(chosen))
     options = receivers, way, scene.position
-    slow = sheet.is_asked_for(scene.lm, scene.position + 1, passes)
+    slow = sheet.is_asked_for(scene.lm, scene.position + 1, passes + 2 * THREADS * len(places))
     if slow and not _is_wanted((texts.all, answers, options)):
         button(f"Patch every path ({passes:,} passes)", "path_start", GO.set, True)
         return
@@ -109,44 +162,55 @@ def draw(
 
     found = texts.map(patched)
     effects = found.map(lambda table: table[size].to_numpy(float).reshape(-1, config.n_heads))
-    whole = effects.map(lambda some: _of_all_blocks(some, config.n_layers))
-    order = np.argsort(-np.abs(effects.now), axis=None, kind="stable")[: 1 + NEXT]
+    order = np.argsort(-np.abs(effects.now), axis=None, kind="stable")[:THREADS]
     strongest = [divmod(int(i), config.n_heads) for i in order]
-    # as on the map: one that is too small for a number has no name either
+    # as in the cells: one that is too small for a number has no name either
     named = {place: effect for place in strongest if in_cell(effect := float(effects.now[place]))}
+    reader = _called(chosen)
     if not named:
-        prose(f"No head passes the answer to {_called(receiver)} by itself.")
+        prose(f"No head passes the answer to {reader} by itself.")
     else:
         said = [f"head {b}·{h} ({in_sentence(effect)})" for (b, h), effect in named.items()]
         (block, head), largest = next(iter(named.items()))
-        sentence = f"To {_called(receiver)} most comes from {said[0]}."
+        sentence = f"To {reader} most comes from {said[0]}."
         if (largest > 0) != (way == DIRECTIONS[0]):
             value = in_sentence(largest).removesuffix(" the other way")
             sentence = (
-                f"By its path to {_called(receiver)}, head {block}·{head} moves the answer most, the "
+                f"By its path to {reader}, head {block}·{head} moves the answer most, the "
                 f"other way ({value})."
             )
         if len(said) > 1:
-            sentence += f" Next: {' and '.join(said[1:])}."
+            sentence += f" Next: {' and '.join(said[1 : 1 + NEXT])}."
         prose(sentence, "head", "query", "key", "value")
-    place = None
-    if receiver is not None:
-        place = receiver[1:]
-    unit = " of the texts’ difference"
-    if size == "change":
-        unit = " logits"
-    fig = paths_into(whole.now, place, word, in_cell, scene.mode, whole.was, unit)
-    alt = f"What each head passes to {_called(receiver)} alone ({way})"
-
-    def read_by(block: int, head: int) -> None:
-        """A click on a head makes it the reader."""
-        if block > 0:
-            INTO.set(f"q{block}.{head}")
-
-    scene.chart(fig, key="path_map", alt=alt, which=(way, _written(receiver)), on_cell=read_by)
+    threads = [(*place, scene.position, effect) for place, effect in named.items()]
+    if named and (chosen or scene.run.edits):
+        clean, corrupt = texts.now
+        written = sheet.worked(
+            clean,
+            path_positions,
+            clean.ids,
+            corrupt.ids,
+            tuple(named),
+            places,
+            answers,
+            *options,
+            says="{} of {} positions patched".format,
+            key="path_where",
+        )
+        threads = _threads(written, named, size, in_cell)
+    _picture(scene, effects, chosen, threads, found.now, answers, way, size, in_cell)
+    more = ""
+    if len(chosen) > 1:
+        more = " With several readers, a number is that of all of them together."
+    without = {*named} - {(block, head) for block, head, _, _ in threads}
+    if without:
+        heads = words.listed([f"head {block}·{head}" for block, head in sorted(without)])
+        more += f" No thread for {heads}: none of the tokens drawn here carries it by itself."
     st.caption(
-        "A thread runs from each of the strongest heads to the reader. Click a head to ask from whom *its* "
-        "queries, keys and values come; heads of block 0 read the tokens alone."
+        "The machine as on *Overview*: a ribbon for each token, a column for each block, and below it the "
+        "block’s heads. A thread runs from each of the strongest heads to the token where it writes, along its "
+        f"ribbon, and on to the reader.{more} Click a head to ask from whom *its* queries, keys and values "
+        "come; with Shift, it is one more reader. Heads of block 0 read the tokens alone."
     )
     with sheet.details("the paths"):
         sheet.numbers_of(
@@ -163,12 +227,104 @@ def draw(
         )
 
 
-def _written(receiver: Receiver | None) -> str:
-    """The reader as the address names it: "q5.0", or "logits"."""
-    if receiver is None:
-        return LOGITS
-    read, block, head = receiver
-    return f"{read}{block}.{head}"
+def _choose_readers(chosen: Sequence[Receiver]) -> None:
+    """Draw who reads: the guess, or of each chosen head what it reads."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="set_path"):
+        st.caption("The reader:", width="content")
+        button("the model’s guess", "path_logits", INTO.set, LOGITS, primary=not chosen)
+        for block, head in dict.fromkeys((block, head) for _, block, head in chosen):
+            for read, name in READS.items():
+                receiver = (read, block, head)
+                label = f"the {name} of head {block}·{head}"
+                key = f"path_{read}_{block}_{head}"
+                button(label, key, choose, receiver, ALSO.value, primary=receiver in chosen)
+        told = "A click on a head, or here, adds a reader, or takes it away."
+        ALSO.widget(st.toggle, "and also", help=told)
+
+
+def _places(texts: tuple[Run, Run], position: int, by_head: bool) -> tuple[int, ...]:
+    """The positions that a head's writing is looked for at: those of the picture that can matter."""
+    if not by_head:
+        return (position,)  # what the logits read
+    clean, corrupt = texts
+    first = next(iter(differing(clean.ids, corrupt.ids)), 0)
+    drawn = machine.window(len(clean.ids), position)
+    return tuple(place for place in drawn if first <= place <= position) or (position,)
+
+
+def _threads(
+    written: pd.DataFrame,
+    named: Mapping[tuple[int, int], float],
+    size: str,
+    in_cell: Callable[[float], str],
+) -> list[tuple[int, int, int, float]]:
+    """(block, head, position, effect) of what is drawn: all with a number, and what is much of its head's."""
+    threads = []
+    for block, head, position, effect in zip(
+        written["block"], written["head"], written["position"], written[size], strict=True
+    ):
+        much = abs(effect) >= MUCH * abs(named[block, head])
+        if much or in_cell(float(effect)):
+            threads.append((int(block), int(head), int(position), float(effect)))
+    return threads
+
+
+def _picture(
+    scene: Scene,
+    effects: Both[NDArray[np.float64]],
+    chosen: Sequence[Receiver],
+    threads: list[tuple[int, int, int, float]],
+    table: pd.DataFrame,
+    answers: tuple[int, int],
+    way: str,
+    size: str,
+    in_cell: Callable[[float], str],
+) -> None:
+    """Draw the machine with the paths on it."""
+    # what the readers then carry to the selected token, where the thread lies at an earlier one
+    carried = {
+        (block, head, place)
+        for read, block, head in chosen
+        for sender, _, place, _ in threads
+        if read in "kv" and sender < block and place < scene.position
+    }
+    shown = tuple(sorted(carried)), tuple(dict.fromkeys(answers))
+    levels = Both(scene.run, scene.other).map(lambda run: machine_of(run, scene.position, shown))
+    whole = effects.map(lambda some: _of_all_blocks(some, scene.lm.config.n_layers))
+    word = " − ".join(words.show_id(scene.lm, answer) for answer in answers)
+    unit = " of the texts’ difference"
+    signs = "orange: towards the other text’s answer; blue: away from it"
+    if way != DIRECTIONS[0]:
+        signs = "orange: your answer gets stronger; blue: it breaks"
+    if size == "change":
+        unit = " logits"
+        signs = f"orange: raises {word}; blue: lowers it"
+    key = [signs, "a thread: as thick as its effect is large"]
+    if carried:
+        key.append("purple: what the reader then brings to the selected token, as on Overview")
+    drawn = Paths(
+        effects=whole,
+        written=[[in_cell(float(effect)) for effect in row] for row in np.nan_to_num(whole.now)],
+        readers=chosen,
+        threads=threads,
+        unit=unit,
+        word=word,
+        key=key,
+        also=ALSO.value,
+    )
+    alt = f"What each head passes to {_called(chosen)} alone ({way})"
+    strongest = table[size].abs().nlargest(ALOUD).index
+    paths(
+        levels,
+        drawn,
+        table.loc[strongest, ["block", "head", size]],
+        alt,
+        scene.labels,
+        scene.position,
+        read_by,
+        "path_map",
+        scene.saved("path_map", alt, way, _written(chosen).replace(",", "-")),
+    )
 
 
 def _is_wanted(asked: Hashable) -> bool:
@@ -180,15 +336,17 @@ def _is_wanted(asked: Hashable) -> bool:
     return GO.value
 
 
-def _called(receiver: Receiver | None) -> str:
-    """The reader in a sentence."""
-    if receiver is None:
+def _called(chosen: Sequence[Receiver]) -> str:
+    """The readers in a sentence."""
+    if not chosen:
         return "the model’s guess"
-    read, block, head = receiver
-    return f"the {READS[read]} of head {block}·{head}"
+    if len(chosen) > NAMED:
+        return f"these {len(chosen)} readers"
+    names = [f"the {READS[read]} of head {block}·{head}" for read, block, head in chosen]
+    return words.listed(names)
 
 
-def _of_all_blocks(effects: np.ndarray, n_layers: int) -> np.ndarray:
+def _of_all_blocks(effects: NDArray[np.float64], n_layers: int) -> NDArray[np.float64]:
     """(b, H) of the blocks that stand before a reader -> (L, H), NaN for the others."""
     whole = np.full((n_layers, effects.shape[1]), np.nan)
     whole[: len(effects)] = effects
