@@ -615,7 +615,7 @@ st.caption(
 
 # ---- the roles that the field knows ----
 
-story.draw(scene, others)
+story.draw(scene, others, explained.kind)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 
 # ---- many texts ----
