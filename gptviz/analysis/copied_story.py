@@ -5,12 +5,12 @@ head writes down that " the" stands before it; at the end an *induction* head, w
 in the key of " mat" (this is K-composition), looks there, and copies it. Each role is shown or not shown by the
 tests of `gptviz.analysis.circuit_claims`.
 
-The texts are made: each repeats where the given text repeats, but its tokens are random ones (words, and beginnings
-of words), as many as the text has different ones, so that nothing but the passage tells what comes next; and up to `MORE` words stand before it
-and before the passage comes again, so that no fixed distance leads to the answer. What a head passes on is taken
-from the text with a random word in the place of one token: of the one behind the passage, for heads that copy it,
-so that another word is the answer; of the passage's last one, for heads that find the place, so that there is
-nothing to be found.
+The texts are made: each repeats where the given text repeats, but its tokens are random ones (words, and
+beginnings of words), as many as the text has different ones, so that nothing but the passage tells what comes next;
+and up to `MORE` others stand before it and before the passage comes again, so that no fixed distance leads to the
+answer. What a head passes on is taken from the text with a random word in the place of one token: of the one behind
+the passage, for heads that copy it, so that another word is the answer; of the passage's last one, for heads that
+find the place, so that there is nothing to be found.
 
 Positions: "end", the last token; "first", the same one where the passage stood before; "next", the token behind
 that, which is the answer; "behind", the one after it.
