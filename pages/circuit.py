@@ -620,7 +620,7 @@ st.caption(
 in_story = others
 if explained.other is not None:  # which is none of the story's sentences' other text
     in_story = "sample"
-story.draw(scene, in_story)
+story.draw(scene, in_story, explained.kind)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 
 # ---- many texts ----

@@ -33,6 +33,7 @@ APART = (
     "docs/reader.md",
     "docs/researcher.md",
     "docs/name_circuit.md",
+    "docs/copied_word.md",
     "docs/models.md",
     "docs/own_model.md",
     "docs/attention_weights.md",

@@ -147,7 +147,17 @@ def _names(asks: _Asks) -> _Pair | None:
 
 def _copied(asks: _Asks) -> _Pair | None:
     """The token that came last time after the longest end of the text that stands there twice."""
-    ids = asks.ids
+    place, length = stood_before(asks.ids)
+    if length < COPIED or (length < SURELY and asks.ids[place] != asks.best[0]):
+        return None
+    return asks.beside(asks.ids[place])
+
+
+def stood_before(ids: Sequence[int]) -> tuple[int, int]:
+    """Where the longest end of the ids that stands there twice went on last time, and how long that end is.
+
+    Both are 0 where the last token stands there once.
+    """
     longest = 0
     place = 0
     for end in range(len(ids) - 1, 0, -1):
@@ -157,9 +167,7 @@ def _copied(asks: _Asks) -> _Pair | None:
         if length > longest:
             longest = length
             place = end
-    if longest < COPIED or (longest < SURELY and ids[place] != asks.best[0]):
-        return None
-    return asks.beside(ids[place])
+    return place, longest
 
 
 def _fact(asks: _Asks) -> _Pair | None:

@@ -10,10 +10,12 @@ Shapes in comments: V vocabulary, D emb_dim, d = D / H of one head.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
 from gptviz.analysis.against import double
 from gptviz.engine import forward
@@ -81,6 +83,52 @@ def sampled(lm: LanguageModel) -> list[int]:
     return [i * ordinary // number for i in range(number)]
 
 
+@undisturbed
+def copies_of(
+    lm: LanguageModel, ids: Sequence[int], sign: int = 1, progress: Progress = ignore_progress
+) -> NDArray[np.float64]:
+    """Return the share of these tokens that each head copies by its weights alone, (L, H).
+
+    That is `copies_top5` of `copying_scores` for chosen tokens: Wang et al. take names. With `sign` -1 the head
+    writes the opposite of what it writes, so that a large share is of a head that writes against tokens. No edit
+    changes weights. `progress(done, of)` is called after every block, without a lock: what it raises stops
+    the work.
+    """
+    tokens = torch.tensor([*ids], device=lm.model.tok_emb.weight.device)
+    stream = _alone(lm, tokens)
+    shares = np.zeros((lm.config.n_layers, lm.config.n_heads))
+    for b in range(lm.config.n_layers):
+        for h in range(lm.config.n_heads):
+            shares[b, h] = _copied(lm, (b, h), tokens, stream, sign)
+        progress(b + 1, lm.config.n_layers)
+    return shares
+
+
+def _alone(lm: LanguageModel, ids: torch.Tensor) -> torch.Tensor:
+    """Tokens as block 0 leaves each of them by itself, (n, D)."""
+    with forward.running(lm.model):
+        position = min(ALONE_AT, lm.config.context_length - 1)
+        # (n, 1, D): texts of one token
+        alone = (lm.model.tok_emb(ids) + lm.model.pos_emb.weight[position])[:, None]
+        return lm.model.trf_blocks[0](alone)[:, 0]
+
+
+def _copied(
+    lm: LanguageModel, at: tuple[int, int], ids: torch.Tensor, stream: torch.Tensor, sign: int = 1
+) -> float:
+    """The share of tokens whose own logit is among the largest where the head at (block, head) writes alone."""
+    block = lm.model.trf_blocks[at[0]]
+    d = lm.config.head_dim
+    head_slice = slice(at[1] * d, (at[1] + 1) * d)
+    with forward.running(lm.model):
+        value = block.att.W_value(block.norm1(stream))[:, head_slice]  # (n, d)
+        # (n, D)
+        written = lm.model.final_norm(sign * value @ block.att.out_proj.weight[:, head_slice].T)
+        logits = kernels.linear(written, lm.model.out_head.weight)  # (n, V)
+        above = (logits > logits.gather(1, ids[:, None])).sum(dim=1)
+    return float((above < TOP).float().mean())
+
+
 def ordinary_tokens(lm: LanguageModel) -> int:
     """The number of ids that are no special tokens; special tokens are the last of a vocabulary."""
     return max(1, lm.config.vocab_size - len(lm.tokenizer.special_tokens_set))
@@ -110,28 +158,16 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, flo
     # E^T U: a logit alone supports nothing
     out = out - torch.outer(tokens, heads / len(unembedding))
     ids = torch.tensor(sampled(lm), device=embedding.device)
-    with forward.running(model):
-        position = min(ALONE_AT, lm.config.context_length - 1)
-        # (n, 1, D): texts of one token
-        alone = (model.tok_emb(ids) + model.pos_emb.weight[position])[:, None]
-        stream = model.trf_blocks[0](alone)[:, 0]  # (n, D)
+    stream = _alone(lm, ids)
     for b, block in enumerate(model.trf_blocks):
         with forward.alone():
             circuits = _eigenvalues(lm, block, like, out)
         yield []
-        d = lm.config.head_dim
         for h, scores in enumerate(circuits):
-            head_slice = slice(h * d, (h + 1) * d)
             if lm.edits:
                 yield [(b, h, *scores, math.nan)]
                 continue
-            with forward.running(model):
-                value = block.att.W_value(block.norm1(stream))[:, head_slice]  # (n, d)
-                # (n, D)
-                written = model.final_norm(value @ block.att.out_proj.weight[:, head_slice].T)
-                logits = kernels.linear(written, model.out_head.weight)  # (n, V)
-                above = (logits > logits.gather(1, ids[:, None])).sum(dim=1)
-            yield [(b, h, *scores, float((above < TOP).float().mean()))]
+            yield [(b, h, *scores, _copied(lm, (b, h), ids, stream))]
 
 
 def _eigenvalues(

@@ -140,10 +140,9 @@ def attribution(
         (name, None, None, float(read.direction @ trace[site][index].double()))
         for name, site in (("embedding", "tok_emb"), ("position", "pos_emb"))
     ]
+    shares = heads_along(trace, model, read.direction, index)  # (L, H)
     for b, trf_block in enumerate(model.trf_blocks):
-        z = trace["z", b][:, index].double()  # (H, d)
-        shares = (z * _through_out_proj(model, b, read.direction)).sum(dim=-1)  # (H,)
-        rows += [("head", b, head, share) for head, share in enumerate(shares.tolist())]
+        rows += [("head", b, head, share) for head, share in enumerate(shares[b].tolist())]
         if trf_block.att.out_proj.bias is not None:
             share = float(read.direction @ double(trf_block.att.out_proj.bias))
             rows.append(("attention bias", b, None, share))
@@ -246,6 +245,22 @@ def _given(
         "hnd,hd->hn", values, _through_out_proj(model, block, direction)
     )
     return contributions * handed_on(trace, model, block, index, weights, values)
+
+
+@of_model
+def heads_along(
+    trace: Trace, model: GPTModel, direction: torch.Tensor, position: int = -1
+) -> torch.Tensor:
+    """What each head writes at a position along a direction (D,) of the stream, such as a `Reader`'s: (L, H).
+
+    Needs `z`. Without the bias of out_proj, which belongs to no head.
+    """
+    index = trace.place_of(position)
+    writes = torch.zeros(trace.config.n_layers, trace.config.n_heads, dtype=torch.float64)
+    for block in range(trace.config.n_layers):
+        z = trace["z", block][:, index].double()  # (H, d)
+        writes[block] = (z * _through_out_proj(model, block, direction)).sum(dim=-1)
+    return writes
 
 
 # ---- what the page "Why this token?" reads ----

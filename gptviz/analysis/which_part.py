@@ -9,7 +9,7 @@ function that measures it, with the question, the other text and the baseline fi
     path_patching  what one head passes to another, or to the logits (`patched_paths`)
     ranking        the heads in the order in which a circuit needs them (`circuit_search`)
     circuit        few heads that keep the difference (`circuit_search`)
-    story          the roles of the field, each with its test (`circuit_story`)
+    story          the roles of the field, each with its test (`circuit_story`, `copied_story`)
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,11 @@ import torch
 from gptviz.analysis.ablation import BASELINES, check, knock_out
 from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.against import difference
-from gptviz.analysis.asked import asked_of
+from gptviz.analysis.asked import COPIED, asked_of, stood_before
+from gptviz.analysis.circuit_claims import Story
 from gptviz.analysis.circuit_search import Circuit, Ranking, circuit, ranking
-from gptviz.analysis.circuit_story import Story, story
+from gptviz.analysis.circuit_story import story
+from gptviz.analysis.copied_story import copied_story
 from gptviz.analysis.logit_attribution import attributions, source_tokens
 from gptviz.analysis.other_texts import SAME_ANSWER, other_texts
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
@@ -38,6 +40,7 @@ from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer.one import OneToken, one_token
 
 MEASURES = ("logit", "probability")  # what a circuit keeps
+MEAN = "mean"  # what muted parts give as long as nobody chose
 
 Question = tuple[
     int, int
@@ -58,7 +61,7 @@ class WhichPart:
     questions: tuple[Question, ...]
     others: tuple[str, ...]
     measure: str = "logit"
-    baseline: str = "mean"
+    baseline: str | None = None
 
     @property
     @undisturbed
@@ -87,7 +90,7 @@ class WhichPart:
 
     def knock_out(self, **options: Any) -> pd.DataFrame:
         """What the difference loses with each part muted in turn: see `knock_out`."""
-        return knock_out(self.lm, *self._asked(), **{"baseline": self._null()} | options)
+        return knock_out(self.lm, *self._asked(), **self._muted(MEAN) | options)
 
     def patching(self, **options: Any) -> pd.DataFrame:
         """What each place carries of the difference between the two texts: see `patching`."""
@@ -103,24 +106,53 @@ class WhichPart:
 
     def ranking(self, **options: Any) -> Ranking:
         """All heads of the one text, in the order in which a circuit needs them: see `ranking`."""
-        return ranking(self.lm, *self._kept("ranking"), self._null(), **options)
+        return ranking(self.lm, *self._kept("ranking"), **self._muted(MEAN) | options)
 
     def circuit(self, **options: Any) -> Circuit:
         """Few heads that keep what is measured in the one text: see `circuit`."""
-        return circuit(self.lm, *self._kept("circuit"), self._null(), **options)
+        return circuit(self.lm, *self._kept("circuit"), **self._muted(MEAN) | options)
 
     def story(self, **options: Any) -> Story:
-        """The roles of the heads, each shown or not shown: see `gptviz.analysis.circuit_story`.
+        """The roles of the heads, each shown or not shown: see `gptviz.analysis.circuit_claims`.
 
-        Of several texts, of these; of one text, of two dozen ready-made sentences with two names.
+        Where the answers are what came next in a passage that the texts repeat, the story of the copied word
+        (`copied_story`), over made texts of their form. Else that of two names (`circuit_story`): of several texts,
+        of these; of one text, of two dozen ready-made sentences. Muted heads give what the bench says, and as
+        long as nobody chose, their mean over a sample: one over the text itself would still carry its words.
         """
-        if len(self.texts) == 1:
-            return story(self.lm, None, self.baseline, **options)
-        prompts = [
-            Prompt(text, *question)
-            for text, question in zip(self.texts, self.questions, strict=True)
-        ]
-        return story(self.lm, prompts, self.baseline, **options)
+        muted = {"baseline": self.baseline or "sample"}
+        if self._copies():
+            return copied_story(self.lm, self._asked()[0], **muted | options)
+        prompts = None
+        if len(self.texts) > 1:
+            prompts = [
+                Prompt(text, *question)
+                for text, question in zip(self.texts, self.questions, strict=True)
+            ]
+        return story(self.lm, prompts, **muted | options)
+
+    def _copies(self) -> bool:
+        """Whether every answer is what came next last time, behind two tokens or more."""
+        for text, (answer, _) in zip(self.texts, self.questions, strict=True):
+            ids = ids_of(self.lm, text)
+            place, length = stood_before(ids)
+            if length < COPIED or ids[place] != answer:
+                return False
+        return True
+
+    def _muted(self, usual: str) -> dict[str, Any]:
+        """What a muted part gives, as the functions take it: as it was chosen, else as it is usual.
+
+        Where that is the other text's, its ids, or a list of them.
+        """
+        baseline: Any = self.baseline or usual
+        if baseline == OF_OTHER:
+            other = self._other()
+            if isinstance(other, str):
+                baseline = value_of(ids_of(self.lm, other))
+            else:
+                baseline = [value_of(ids_of(self.lm, one)) for one in other]
+        return {"baseline": baseline}
 
     def _asked(self) -> tuple[Any, Any]:
         """The text and its question, or the lists of both."""
@@ -139,15 +171,6 @@ class WhichPart:
         if len(self.others) == 1:
             return self.others[0]
         return [*self.others]
-
-    def _null(self) -> Any:
-        """The baseline as the functions take it: the other text's ids, or a list of them, where it is that."""
-        if self.baseline != OF_OTHER:
-            return self.baseline
-        other = self._other()
-        if isinstance(other, str):
-            return value_of(ids_of(self.lm, other))
-        return [value_of(ids_of(self.lm, one)) for one in other]
 
     def _kept(self, name: str) -> tuple[str, Any]:
         """The one text, and what a circuit keeps of it."""
@@ -171,7 +194,7 @@ def which_part(
     instead: OneToken | Sequence[OneToken] | None = None,
     other: str | Sequence[str] | None = None,
     measure: str = "logit",
-    baseline: str = "mean",
+    baseline: str | None = None,
 ) -> WhichPart:
     """Ask a text, or each of a list of texts, which part of the model makes it say `answer` rather than `instead`.
 
@@ -184,13 +207,15 @@ def which_part(
             that `gptviz.analysis.other_texts` makes: with two names, the same text with its names swapped.
         measure: what a circuit keeps: the "logit" difference, or the "probability" of the answer.
         baseline: what a muted part gives: "zero", its "mean" over the text, or over a "sample", or with "other"
-            what it gives in the other text. (A `story` has no such text, and needs one of the three.)
+            what it gives in the other text. Without one it is the mean over the text, and for the story that over
+            a sample. (A `story` has no other text, and needs one of the three.)
 
     Raises ValueError for unknown tokens, measures and baselines, for the same token twice, for one of the two
     words without the other, and for lists of different lengths.
     """
     one_of("measure", measure, MEASURES)
-    one_of("baseline", baseline, (*BASELINES, OF_OTHER))
+    if baseline is not None:
+        one_of("baseline", baseline, (*BASELINES, OF_OTHER))
     texts = _listed("text", text, 1)
     count = len(texts)
     if (answer is None) != (instead is None):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.analysis import circuit_story, copying
+from gptviz.analysis import circuit_story
+from gptviz.analysis.circuit_claims import LEAST
 from gptviz.analysis.circuit_passes import edits_of
-from gptviz.analysis.circuit_story import LEAST, ROLES, story
+from gptviz.analysis.circuit_story import ROLES, story
 from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
 from tests.analysis.test_patched_paths import by_hooks
 from tests.conftest import random_lm
@@ -21,6 +22,8 @@ def test_random_weights_have_no_roles(seed):
     classical = [role.name for role in ROLES if role.is_classical]
     assert [claim.role.name for claim in told.claims] == classical
     assert all("not shown" in claim.sentence for claim in told.claims)
+    backup = told.claim("backup name mover")
+    assert backup.nearest is None and "No name mover is shown" in backup.sentence
 
 
 def test_numbers_are_those_of_passes_with_hooks():
@@ -79,8 +82,9 @@ def test_third_names_stand_in_no_sentence_and_are_not_all_the_same(mini):
         circuit_story._sentence(mini, *numbered, names)
         for numbered in enumerate(indirect_objects(mini, LEAST))
     ]
-    assert all(one.third not in one.ids for one in read)
-    assert len({one.third for one in read}) > LEAST / 2
+    thirds = [one.others["first"][one.places["first"][0]] for one in read]
+    assert all(third not in one.ids for third, one in zip(thirds, read, strict=True))
+    assert len({*thirds}) > LEAST / 2
 
 
 # where each thing stands in the planted model's stream
@@ -92,12 +96,16 @@ PLACE = 120  # which position
 IS_NAME = 140
 IS_END = 141
 IS_FIRST = 142
+HAS_MOVED = 143  # whether the mover has written
 WIDTH = 144
 
 
-def planted():
-    """A model with the circuit of the paper and nothing else: a head a block, by its weights alone."""
-    lm = random_lm(0, n_layers=3, n_heads=2, emb_dim=2 * WIDTH, context_length=20)
+def planted(n_layers=3):
+    """A model with the circuit of the paper and nothing else: a head a block, by its weights alone.
+
+    In a fourth block a backup name mover, which looks at the first token as long as the mover has written.
+    """
+    lm = random_lm(0, n_layers=n_layers, n_heads=2, emb_dim=2 * WIDTH, context_length=20)
     names = [lm.encode(f" {name}")[0] for name in NAMES if len(lm.encode(f" {name}")) == 1]
     model = lm.model
     for parameter in model.parameters():
@@ -111,7 +119,7 @@ def planted():
     for position in range(20):
         model.pos_emb.weight.data[position, PLACE + position] = 1
     model.pos_emb.weight.data[0, IS_FIRST] = 1
-    duplicate, inhibition, mover = (block.att for block in model.trf_blocks)
+    duplicate, inhibition, *movers = (block.att for block in model.trf_blocks)
     every = range(NAMED)
     places = range(20)
     # a name looks at the same name, not at itself, and at the first token where there is none
@@ -129,12 +137,18 @@ def planted():
     set_weights(inhibition.W_value, [(i, COPIED + i, 1) for i in every])
     set_weights(inhibition.out_proj, [(AWAY + i, i, 0.2) for i in every])
     # the last token looks at the names but for that one, and copies
-    set_weights(mover.W_query, [(i, AWAY + i, -1) for i in every])
-    set_weights(mover.W_query, [(NAMED, IS_END, 3)])
-    set_weights(mover.W_key, [*((i, ID + i, 1) for i in every), (NAMED, IS_NAME, 3)])
-    set_weights(mover.W_value, [(i, ID + i, 1) for i in every])
-    set_weights(mover.out_proj, [(ID + i, i, 0.5) for i in every])
-    return lm, names
+    for mover in movers:
+        set_weights(mover.W_query, [(i, AWAY + i, -1) for i in every])
+        set_weights(mover.W_query, [(NAMED, IS_END, 3)])
+        set_weights(mover.W_key, [*((i, ID + i, 1) for i in every), (NAMED, IS_NAME, 3)])
+        set_weights(mover.W_value, [(i, ID + i, 1) for i in every])
+        set_weights(mover.out_proj, [(ID + i, i, 0.5) for i in every])
+    set_weights(movers[0].W_value, [(NAMED, IS_NAME, 1)])
+    set_weights(movers[0].out_proj, [(HAS_MOVED, NAMED, 0.5)])
+    for backup in movers[1:]:
+        set_weights(backup.W_query, [(NAMED + 1, HAS_MOVED, 3)])
+        set_weights(backup.W_key, [(NAMED + 1, IS_FIRST, 3)])
+    return lm
 
 
 def set_weights(layer, weights):
@@ -143,9 +157,8 @@ def set_weights(layer, weights):
         layer.weight.data[to, source] = weight
 
 
-def test_a_planted_circuit_is_told(monkeypatch):
-    lm, names = planted()
-    monkeypatch.setattr(copying, "sampled", lambda lm: names)  # as in the paper, names are copied
+def test_a_planted_circuit_is_told():
+    lm = planted()
     told = story(lm, indirect_objects(lm, LEAST))
     assert told.right == LEAST
     shown = {claim.role.name: claim.heads for claim in told.claims if claim.shown}
@@ -163,3 +176,29 @@ def test_a_planted_circuit_is_told(monkeypatch):
     assert told.worth.faithfulness == pytest.approx(0, abs=1e-4)
     assert told.worth.completeness == pytest.approx(0, abs=1e-4)
     assert min(told.worth.minimality) > 0.1 * told.worth.whole
+
+
+def test_a_planted_backup_is_found_when_the_mover_is_muted():
+    lm = planted(n_layers=4)
+    prompts = indirect_objects(lm, LEAST)
+    told = story(lm, prompts, "zero")
+    shown = {claim.role.name: claim.heads for claim in told.claims if claim.shown}
+    assert shown["name mover"] == ((2, 0),)
+    assert shown["backup name mover"] == ((3, 0),)
+    claim = told.claim("backup name mover")
+    assert claim.changed == "2.0 muted"
+    more = []
+    for prompt in prompts:
+        pair = [lm.encode(name)[0] for name in prompt.target]
+        whole = lm.trace(prompt.text)
+        muted = lm.trace(prompt.text, edits=["z.2.0=zero"])
+        # through the LayerNorm of the pass without a change, by hand
+        stream = whole["resid_post", 3][-1].double()
+        head = lm.model.out_head.weight.detach().double()
+        towards = head[pair[0]] - head[pair[1]]
+        towards = (towards - towards.mean()) / (stream.var(unbiased=False) + 1e-5).sqrt()
+        weights = lm.model.trf_blocks[3].att.out_proj.weight.detach().double()
+        grown = (muted["z", 3] - whole["z", 3])[0, -1].double()
+        more.append(float(weights[:, : len(grown)] @ grown @ towards))
+    assert claim.effect == pytest.approx(np.mean(more), abs=1e-4)
+    assert claim.effect > 1

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gptviz.analysis import copying
-from gptviz.analysis.copying import ALONE_AT, TOP, copying_scores, sampled
+from gptviz.analysis.copying import ALONE_AT, TOP, copies_of, copying_scores, sampled
 from tests.analysis.written_out import Told, weights_of
 from tests.conftest import random_lm
 
@@ -81,6 +81,19 @@ def test_top5_is_what_single_tokens_do():
                 logits = model.out_head(model.final_norm(written))
                 hits[b, h] += int((logits > logits[i]).sum() < TOP)
     assert found.to_dict() == pytest.approx({place: hit / len(ids) for place, hit in hits.items()})
+    shares = copies_of(lm, ids, progress=(told := Told()))
+    assert shares.tolist() == found.to_numpy().reshape(2, 3).tolist()  # (L * H,) -> (L, H)
+    assert told.came_to(2)
+
+
+def test_a_head_of_reversed_weights_writes_against_what_the_head_copies():
+    lm = tiny(linear_bias=False)
+    ids = sampled(lm)
+    against = copies_of(lm, ids, -1)
+    with torch.no_grad():
+        stream = lm.model.trf_blocks[1].att.out_proj.weight
+        stream.copy_(-stream)
+    assert copies_of(lm, ids)[1].tolist() == against[1].tolist()
 
 
 def test_edits_change_no_weights_and_are_not_passed_over():

@@ -1,5 +1,7 @@
 """The bench in Python: each of its numbers is that of the function which it calls, with the question filled in."""
 
+import sys
+
 import pytest
 
 from gptviz.analysis.prompts import indirect_objects
@@ -65,6 +67,39 @@ def test_many_texts_have_means_and_no_circuit(mini):
     assert (table["n"] == 3).all() and table["contribution_se"].notna().all()
     with pytest.raises(ValueError, match="circuit is of one text, and this question is asked of 3"):
         bench.circuit()
+
+
+REPEATS = "The little birds sang beside the red mill. The little birds sang beside the red"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "of"),
+    [
+        (TEXT, "story", None),
+        (REPEATS, "copied_story", REPEATS),
+        ([REPEATS, f"Look. {REPEATS}"], "copied_story", [REPEATS, f"Look. {REPEATS}"]),
+    ],
+)
+def test_the_story_is_of_what_the_texts_ask_and_follows_the_baseline(
+    mini, monkeypatch, text, name, of
+):
+    called = []
+
+    def note(lm, texts, **options):
+        called.append((texts, options))
+
+    module = sys.modules["gptviz.analysis.which_part"]
+    monkeypatch.setattr(module, "story", None)
+    monkeypatch.setattr(module, "copied_story", None)
+    monkeypatch.setattr(module, name, note)
+    mini.which_part(text).story()
+    mini.which_part(text, baseline="mean").story()
+    mini.which_part(text, baseline="mean").story(baseline="zero", progress=print)
+    assert called == [
+        (of, {"baseline": "sample"}),
+        (of, {"baseline": "mean"}),
+        (of, {"baseline": "zero", "progress": print}),
+    ]
 
 
 @pytest.mark.parametrize(

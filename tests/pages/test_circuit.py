@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from gptviz.analysis import circuit, circuit_story
+from gptviz.analysis import circuit, circuit_story, copied_story
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, ranking, score
 from gptviz.digits import fixed, significant
@@ -249,6 +249,21 @@ def test_the_story_is_told_when_it_is_asked_for(run_page, mini, monkeypatch):
     is_shown = any(claim.shown for claim in told.claims)
     assert ("no role is shown" in worth) == (not is_shown)
     assert not [one for one in at.caption if "the changed model" in one.value]
+
+
+def test_the_story_of_a_copied_word_is_of_texts_like_this_one(run_page, mini, monkeypatch):
+    monkeypatch.setattr(copied_story, "COUNT", circuit_story.LEAST)
+    at = run_page("circuit", text=DEFAULT_TEXT, story="copied", others="zero")
+    told = copied_story.copied_story(mini, DEFAULT_TEXT, "zero")
+    lines = [line for one in at.markdown for line in one.value.splitlines()]
+    assert any(f"first choice in **{told.first} of {told.n}** texts" in line for line in lines)
+    for claim in told.claims:
+        role = claim.role.name
+        (line,) = [line for line in lines if line.lower().startswith(f"- **{role}**")]
+        assert ("**shown**" in line) == claim.shown
+        assert claim.reason in line
+        assert fixed(claim.lost, 2) in line or not claim.shown
+    assert "circuit_story" in keys(at) and "copied_story" not in keys(at)
 
 
 def test_a_model_without_the_sentences_words_keeps_the_rest_of_the_page(

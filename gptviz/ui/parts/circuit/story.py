@@ -1,76 +1,124 @@
-"""The section "What is the story?": what heads do in sentences with two names, each role shown or not shown."""
+"""The section "What is the story?": what heads do with two names, and with a copied word, shown or not shown."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.analysis import circuit_story
+from gptviz.analysis import circuit_story, copied_story
+from gptviz.analysis.circuit_claims import LOOKS, SURE, Claim, Story
 from gptviz.analysis.circuit_search import written
 from gptviz.analysis.prompts import indirect_objects
 from gptviz.digits import fixed
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, Scene, if_there
 from gptviz.ui.shell.muted import GIVES
-from gptviz.ui.words import capital, counted, escaped, percent, prose
+from gptviz.ui.words import as_code, capital, counted, escaped, percent, prose
 
 STORY: Param[str | None] = Param("story", str, None, if_there)
 PARAMS = (STORY,)
 
+NAMES = "on"
+COPIED = "copied"
+ROLE_WORDS = ("induction head", "previous-token head", "name mover", "S-inhibition head")
+OF_NAMES = (
+    "A head's number is by how much the difference falls when it alone is, on its way, as in the sentence with the "
+    "right name at the second mention (previous token: with a third name at the first; backup: by how much more "
+    "it writes for the right name when the name movers are muted)"
+)
+OF_COPIES = (
+    "A head's number is by how much the difference falls when it alone is, on its way, as in the text with another "
+    "word behind the passage (previous and duplicate token: with another word at the passage's last token)"
+)
 
-def draw(scene: Scene, baseline: str) -> None:
-    """Draw the section; `baseline` is what the heads outside the circuit output."""
+
+def draw(scene: Scene, baseline: str, kind: str) -> None:
+    """Draw the section; `baseline` is what muted heads output, `kind` what the text asks (`Asked.kind`)."""
     st.subheader("What is the story?", anchor=False)
     prose(
-        f"In {circuit_story.COUNT} ready-made sentences such as *When Mary and John went to the store, John gave "
-        "a drink to*, the answer is Mary. Which head passes what to which, on the way there? The roles that the "
-        "field knows are tested in this model, all but the backup name mover.",
+        "Which head passes what to which, on the way to the answer? The roles that the field knows are tested in "
+        "this model, over many texts.",
         "head",
     )
-    chosen = STORY.within(("on", "off"))
+    stories = [_draw_names, _draw_copied]
+    if kind == "copied":
+        stories.reverse()
+    for draw_one in stories:
+        draw_one(scene, baseline, kind)
+
+
+def _draw_names(scene: Scene, baseline: str, kind: str) -> None:
+    prose(
+        f"**Two names.** In {circuit_story.COUNT} ready-made sentences such as *When Mary and John went to the "
+        "store, John gave a drink to*, the answer is Mary. Is there a name mover, an S-inhibition head?",
+        *ROLE_WORDS,
+    )
     if not _has_sentences(scene.lm):
         st.markdown(
             "It cannot be told here: too few of the sentences' names, places and things are one token of this "
             "model each."
         )
         return
-    if chosen != "on":
-        sheet.button("Tell the story", "circuit_story", STORY.set, "on", icon="menu_book")
+    told = _told(scene, NAMES, "circuit_story", circuit_story.story, (None, baseline))
+    if told is None:
         return
+    mean = f"{fixed(told.difference, 2)} ± {fixed(told.difference_se, 2)}"
+    text = (
+        f"The model prefers the right name in **{told.right} of {told.n}** sentences; the logit of the right "
+        f"name minus that of the other is {mean} on average."
+    )
+    if told.right < told.n / 2:
+        text += " So this is mostly the story of a wrong answer."
+    st.markdown(text)
+    _draw_claims(scene, told, baseline, OF_NAMES)
+
+
+def _draw_copied(scene: Scene, baseline: str, kind: str) -> None:
+    form = None
+    where = "a passage of random words comes again"
+    if kind == "copied":
+        form = scene.run.ids[: scene.position + 1]
+        where = "random words repeat where your text repeats"
+    prose(
+        f"**A copied word.** In {copied_story.COUNT} made texts {where}; the answer is what came next last time. Is "
+        "there a previous-token head, an induction head?",
+        *ROLE_WORDS,
+    )
+    asked = (form, baseline)
+    told = _told(scene, COPIED, "copied_story", copied_story.copied_story, asked)
+    if told is None:
+        return
+    one = copied_story.made_texts(scene.lm, form, 1)[0]
+    mean = f"{fixed(told.difference, 2)} ± {fixed(told.difference_se, 2)}"
+    st.markdown(
+        f"The copied word is the model's first choice in **{told.first} of {told.n}** texts; its logit minus that of "
+        f"a random word is {mean} on average. The first text is {as_code(scene.lm.decode(one.ids))}, and the answer "
+        f"{as_code(scene.lm.decode([one.answer]))}."
+    )
+    _draw_claims(scene, told, baseline, OF_COPIES)
+
+
+def _told(
+    scene: Scene, name: str, key: str, function: Callable[..., Story], asked: Sequence[Any]
+) -> Story | None:
+    """The story of this name where it is asked for; else a button that asks, or why it cannot be told."""
+    if STORY.within((NAMES, COPIED, "off")) != name:
+        sheet.button("Tell the story", key, STORY.set, name, icon="menu_book")
+        return None
     (job,) = sheet.several(
         scene.run,
-        circuit_story.story,
-        [(None, baseline)],
-        says="{} of {} sentences read".format,
+        function,
+        [tuple(asked)],
+        says="{} of {} texts read".format,
         key="circuit_stop_story",
         stop=partial(STORY.set, "off"),
     )
     if job.refused:  # the rest of the page stays
         st.warning(f"The story cannot be told: {escaped(str(job.error))}.")
-        return
-    told = job.value
-    st.markdown(_first(told))
-    st.markdown("\n".join(map(_line, told.claims)))
-    st.markdown(_worth(told, GIVES[baseline]))
-    caption = (
-        "±: the standard error. A head's number is by how much the difference falls when it alone is, on its way, "
-        "as in the sentence with the right name at the second mention (previous token: with a third name at the "
-        "first); of several heads it is the sum of what each passes on alone. A role is shown if a head (1) passes "
-        "on more than 90 % of the heads do, (2) looks where the role says, with "
-        f"{percent(circuit_story.LOOKS)} of its attention or more, (3) for movers, copies; each more than "
-        f"{circuit_story.SURE:.0f} standard errors from 0. The numbers are from the sentences that chose the heads. "
-        "Not shown does not say that there is none: the work may be spread over many heads. After Wang et al., "
-        "*Interpretability in the Wild*, 2022."
-    )
-    if scene.run.edits:
-        caption = f"This is the changed model. {caption}"
-    st.caption(caption)
-    about = (
-        "One row per role: what was changed, against which sentence, and the effect in logits of the right name "
-        "minus the other. Above 0: for the right name."
-    )
-    with sheet.details("the story"):
-        sheet.numbers_of("circuit-story", lambda: told.table, about, "the story")
+        return None
+    return job.value
 
 
 def _has_sentences(lm: LanguageModel) -> bool:
@@ -81,30 +129,42 @@ def _has_sentences(lm: LanguageModel) -> bool:
         return False
 
 
-def _first(told: circuit_story.Story) -> str:
-    """Say how well the model knows the answer."""
-    mean = f"{fixed(told.difference, 2)} ± {fixed(told.difference_se, 2)}"
-    text = (
-        f"The model prefers the right name in **{told.right} of {told.n}** sentences; the logit of the right "
-        f"name minus that of the other is {mean} on average."
+def _draw_claims(scene: Scene, told: Story, baseline: str, of_number: str) -> None:
+    """Draw what a story claims, what its heads are worth, and how it was tested."""
+    st.markdown("\n".join(map(_line, told.claims)))
+    prose(_worth(told, GIVES[baseline]), "faithfulness", "completeness", "minimality")
+    caption = (
+        f"±: the standard error. {of_number}; of several heads it is the sum of what each passes on alone. A role is "
+        "shown if a head (1) passes on more than 90 % of the heads do, (2) looks where the role says, with "
+        f"{percent(LOOKS)} of its attention or more, (3) where it must copy, does so by its weights, too; each more "
+        f"than {SURE:.0f} standard errors from 0. The numbers are from the texts that chose the heads. Not shown does "
+        "not say that there is none: the work may be spread over many heads. After Olsson et al., *In-context "
+        "Learning and Induction Heads*, 2022, and Wang et al., *Interpretability in the Wild*, 2022."
     )
-    if told.right < told.n / 2:
-        text += " So this is mostly the story of a wrong answer."
-    return text
+    if scene.run.edits:
+        caption = f"This is the changed model. {caption}"
+    st.caption(caption)
+    about = (
+        "One row per role: what was changed, against which text, and the effect in logits of the answer minus the "
+        "other word; `lost` is the fall of the difference with the role's heads muted together."
+    )
+    with sheet.details("the story"):
+        sheet.numbers_of("circuit-story", lambda: told.table, about, "the story")
 
 
-def _line(claim: circuit_story.Claim) -> str:
+def _line(claim: Claim) -> str:
     """One claim: role, what that is, verdict, heads, number."""
     role = f"**{capital(claim.role.name)}** ({claim.role.meaning})"
     number = f"{fixed(claim.effect, 2)} ± {fixed(claim.effect_se, 2)} logits, {claim.n} texts"
     if claim.shown:
-        return f"- {role}: **shown**, {written(claim.heads)}, {number}. {claim.reason}"
+        heads = written(claim.heads)
+        return f"- {role}: **shown**, {heads}, {number}. {claim.reason} {claim.muted}"
     if claim.nearest is None:
         return f"- {role}: *not shown*. {claim.reason}"
     return f"- {role}: *not shown*. Nearest: {written([claim.nearest])}, {number}. {claim.reason}"
 
 
-def _worth(told: circuit_story.Story, gives: str) -> str:
+def _worth(told: Story, gives: str) -> str:
     """Say what the story's heads are worth as a circuit, in which every other head `gives` something."""
     worth = told.worth
     heads = f"{counted(len(worth.heads), 'head')}: {written(worth.heads)}"
