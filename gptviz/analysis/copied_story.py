@@ -205,11 +205,10 @@ def _form_of(lm: LanguageModel, text: Any) -> _Form:
 
 def _drawn(lm: LanguageModel, rng: np.random.Generator) -> _Form:
     """A form with a passage of random length at a random place, the beginning of which comes again."""
-    before, passage, between, length = (
-        int(rng.integers(*ends)) for ends in ((1, 5), (6, 11), (1, 5), (3, 6))
-    )
-    if before + passage + between + length > lm.config.context_length:
-        before, passage, between, length = (1, 4, 1, 2)
+    sizes = [int(rng.integers(*ends)) for ends in ((1, 5), (6, 11), (1, 5), (3, 6))]
+    if sum(sizes) > lm.config.context_length:
+        sizes = [1, 4, 1, 2]
+    before, passage, between, length = sizes
     single = before + passage + between
     numbers = (*range(single), *range(before, before + length))
     if len(numbers) > lm.config.context_length:

@@ -22,6 +22,7 @@ PARAMS = (STORY,)
 
 NAMES = "on"
 COPIED = "copied"
+BUTTONS = {NAMES: "Tell the story of two names", COPIED: "Tell the story of a copied word"}
 ROLE_WORDS = ("induction head", "previous-token head", "name mover", "S-inhibition head")
 OF_NAMES = (
     "A head's number is by how much the difference falls when it alone is, on its way, as in the sentence with the "
@@ -105,7 +106,7 @@ def _told(
 ) -> Story | None:
     """The story of this name where it is asked for; else a button that asks, or why it cannot be told."""
     if STORY.within((NAMES, COPIED, "off")) != name:
-        sheet.button("Tell the story", key, STORY.set, name, icon="menu_book")
+        sheet.button(BUTTONS[name], key, STORY.set, name, icon="menu_book")
         return None
     (job,) = sheet.several(
         scene.run,
