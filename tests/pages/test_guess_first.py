@@ -25,7 +25,8 @@ def test_the_probability_without_a_part_comes_after_the_guess(run_page, mini, pa
     now = chances(mini)
     without = chances(mini, f"z.4.3={null}")
     answer = asked_of(mini, TEXT).answer
-    before, after = percent(float(now[answer])), percent(float(without[answer]))
+    before = percent(float(now[answer]))
+    after = percent(float(without[answer]))
     assert before != after
     asked = re.compile(rf"The probability of .* is {before}\. What is it without head 4·3")
     assert asked.search(prose(at))
