@@ -129,6 +129,7 @@ words.prose(
 
 # ---- what GELU lets through ----
 
+sheet.end_unless_near("gelu")
 st.subheader("What does GELU let through?", anchor=False)
 words.prose(
     f"Each dot is one of the feed-forward's {count:,} units: the larger the dot, the more it adds to the "
