@@ -134,10 +134,9 @@ with above:
     else:
         first = f"{lead}, and here all of them are zeros."
     words.prose(
-        f"{first} Attention and the feed-forward of every block add a vector each to the residual stream.",
+        f"{first} The sum on its way is the residual stream.",
         "residual stream",
         "block",
-        "attention",
         "feed-forward",
     )
     if moved is not None:
