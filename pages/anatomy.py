@@ -25,7 +25,12 @@ def everything() -> None:
     st.html(f"{tables.STYLE}{form.STYLE}")
     own_config = frame.lm.config
     name = frame.lm.name
-    config = form.form(own_config, name)
+    # what is typed makes the picture higher or lower: the presets above it stay where they are
+    presets = st.container()
+    picture = st.container()
+    fields = st.container()
+    with presets:
+        config = form.form(own_config, name, fields)
     shown = tensors.anatomy(config)
     own = tensors.anatomy(own_config)
     parts = tensors.part_table(config)
@@ -54,38 +59,40 @@ def everything() -> None:
         else:
             times = f"{ratio:,.0f}"
         against = f"**{signed(more)}** compared with {plain_name}: {times} times its parameters"
-    with st.container(
-        horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_headline"
-    ):
-        st.markdown(f"#### {count:,} parameters", width="content")
-        st.markdown(f"{size} · {against}", width="content")
     in_blocks = sum(share[part] for part in (tensors.ATTENTION, tensors.FEED_FORWARD, tensors.NORM))
     vectors = sum(tensor.parameters for tensor in shown.tensors if len(tensor.shape) == 1)
     if blocks == 1:
         blocks_are = "one block is"
     else:
         blocks_are = f"{blocks} blocks are"
+    alt = (
+        "Every tensor of the model as a rectangle, at one scale: the token and position tables, "
+        f"{words.counted(blocks, 'block')}, the final LayerNorm and the output head; {count:,} "
+        "parameters in all"
+    )
+    with picture:
+        with st.container(
+            horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_headline"
+        ):
+            st.markdown(f"#### {count:,} parameters", width="content")
+            st.markdown(f"{size} · {against}", width="content")
+        words.prose(
+            "Each rectangle is one tensor: its area shows how many parameters it has.", "parameter"
+        )
+        frame.chart(figures.model_map(shown, frame.mode), key="anatomy_model", alt=alt)
     words.prose(
-        "Each rectangle is one tensor: its area shows how many parameters it has. Its sides are its "
-        "dimensions, all at the same scale. `tok_emb`, with one vector for each of "
+        "A rectangle's sides are its dimensions, all at the same scale. `tok_emb`, with one vector for each of "
         f"{config.vocab_size:,} tokens, is {figures.percent(share[tensors.TOKEN])} of the model; the "
         f"{blocks_are} {figures.percent(in_blocks)}. The matrices of the feed-forward layer (gold) "
         "have twice the parameters of attention's: 8 × emb_dim² against 4 × emb_dim². The line below "
         "each block contains its biases and LayerNorms; together, all biases and LayerNorms are "
         f"{figures.percent(vectors / count)} of the model.",
         "dimension",
-        "parameter",
         "token",
         "block",
         "feed-forward",
         "LayerNorm",
     )
-    alt = (
-        "Every tensor of the model as a rectangle, at one scale: the token and position tables, "
-        f"{words.counted(blocks, 'block')}, the final LayerNorm and the output head; {count:,} "
-        "parameters in all"
-    )
-    frame.chart(figures.model_map(shown, frame.mode), key="anatomy_model", alt=alt)
     if config.tie_embeddings:
         head_says = (
             "`out_head` is hatched because it has no numbers of its own: it computes the logits with "

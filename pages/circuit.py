@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from gptviz import Run
 from gptviz.analysis import circuit_passes, circuit_search as numbers, circuit_texts
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.both import Both
 from gptviz.figures import shares as figures
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import many, sheet, words
+from gptviz.ui import heads as head_numbers, many, sheet, words
 from gptviz.ui.parts.circuit import story
 from gptviz.ui.shell import bench, changes, state
 from gptviz.ui.teach.question import SHOWN_CIRCUIT
@@ -57,7 +58,7 @@ OF_LOGITS = 2e-5  # and at least so much of the largest logit
 
 frame = sheet.start_page("Circuit", choices=PARAMS)
 prompt = sheet.read_text(frame)
-scene = sheet.trace(prompt)
+scene = sheet.trace(prompt, keep=["z"], reduce=[head_numbers.scores_of(prompt.tokens)])
 
 lm = scene.lm
 SEARCH.within((*numbers.WAYS, "both"))
@@ -282,8 +283,21 @@ else:
         )
 
 unchanged = None
+
+
+def loses_it_again(order: numbers.Ranking) -> str:
+    """Say that the prediction is lost again with more heads than are enough, where it is."""
+    later = np.abs(order.values[order.fewest :] - order.whole)
+    if later.max() > order.allowed:
+        return "More heads can lose it again: some work against it until others join."
+    return ""
+
+
+told = [first_sentence()]
+if order is not None and something_to_keep and not is_model:
+    told.append(loses_it_again(order))
 with sentence:
-    words.prose(first_sentence(), "head", "logit", "mean")
+    words.prose(" ".join(filter(None, told)), "head", "logit", "mean")
 with found_there:
     words.prose(" ".join(sentences), "head", "logit", "mean")
     if scene.other is not None:
@@ -358,16 +372,10 @@ def largest_step(order: numbers.Ranking) -> str:
     before = number(float(order.values[count - 1]))
     after = number(float(order.values[count]))
     alone = number(abs(float(order.effects[block, head])))
-    text = (
+    return (
         f"The largest step of the curve is number {count}, block {block} · head {head}: from "
         f"{before} to {after}. With all other heads in, muting this one moves it by {alone}."
     )
-    later = np.abs(order.values[order.fewest :] - order.whole)
-    if later.max() > order.allowed:
-        text += (
-            " With more heads it is lost again for a while: some work against it until others join."
-        )
-    return text
 
 
 ranks = None
@@ -380,8 +388,10 @@ if order is not None:
 with picture:
     left, right = st.columns([5, 4], gap="medium")
 with left:
+    roles = head_numbers.measured(scene.run).roles
+    looks = [[ROLES[role.kind].label for role in row] for row in roles]
     scene.chart(
-        figures.kept_heads(heads, ranks, effects, shape, scene.mode),
+        figures.kept_heads(heads, ranks, effects, looks, scene.mode),
         key="circuit_heads",
         alt=f"The heads that are kept: {size} of {of}; each of the others outputs {explained.gives}",
         on_cell=lambda *place: take({*heads} ^ {place}),

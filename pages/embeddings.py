@@ -53,8 +53,9 @@ parts = rows.now  # (3, T, D)
 moved = np.zeros(parts.shape[:2], bool) if rows.was is None else (parts != rows.was).any(axis=-1)
 replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts[2, at])
 
-# ---- this vector plus this vector ----
+# ---- what the token is like, and its vector plus the position's ----
 
+near = embeddings.nearest_tokens(lm.model.tok_emb.weight, tokens[at].id, k=10)
 start = "The model starts from their sum."
 if replaced:
     start = (
@@ -64,14 +65,11 @@ looked_up = f"row {tokens[at].id} of `tok_emb` and row {at} of `pos_emb`"
 source = f"The two lists are {looked_up}."
 if moved[:2, at].any():
     source = f"Without your change, the two lists would be {looked_up}."
+nearest = words.as_code(words.show_id(lm, int(near["id"].iloc[0])))
 text = (
-    f"**Token plus position.** One list of numbers says *which* token this is, {label}; another "
-    f"says *where* it is, position {at}. {start} {source}"
+    f"The model looks up {label}'s numbers: they are most like those of {nearest}. A second list stands for "
+    f"position {at}. {start}"
 )
-others = embeddings.same_token_elsewhere(tokens, at)
-# a change may give one of the two another row, or both positions the same
-if others and [np.array_equal(*part[[at, others[0]]]) for part in parts[:2]] == [True, False]:
-    text += f" At position {others[0]} the same token has the same token vector, but another position vector."
 terms = ("token", "dimension", "embedding", "block")
 sites = [(site, None) for site in embeddings.SITES]
 sheet.say(scene, text, terms=terms, about=rows, what="the embeddings", sites=sites)
@@ -127,21 +125,29 @@ def three_rows() -> None:
     )
     if own["token_norm"] and own["position_norm"]:  # a vector of zeros has no direction
         norms += f" The cosine between token and position is {words.fixed(own['cosine'], 2)}."
-    words.prose(f"In dimension {dimension}, {addition}. {norms}", "cosine")
+    words.prose(f"**Token plus position.** In dimension {dimension}, {addition}. {norms}", "cosine")
+    where = source
+    others = embeddings.same_token_elsewhere(tokens, at)
+    # a change may give one of the two another row, or both positions the same
+    if others and [np.array_equal(*part[[at, others[0]]]) for part in parts[:2]] == [True, False]:
+        where += f" At position {others[0]} the same token has the same token vector, but another position vector."
+    words.prose(where)
 
 
 @st.fragment
 def neighbors() -> None:
     """The tokens whose vectors are most like the selected token's."""
-    st.subheader(f"Nearest neighbours of {label}", anchor=False)
+    picture = st.container()
     measure = MEASURE.choose("Measure", MEASURES, label_visibility="collapsed")
     table = lm.model.tok_emb.weight
-    near = embeddings.nearest_tokens(
-        table, tokens[at].id, k=10, measure=cast(embeddings.Measure, measure)
-    )
-    ids = near["id"].tolist()
+    found = near
+    if measure != "cosine":
+        found = embeddings.nearest_tokens(
+            table, tokens[at].id, k=10, measure=cast(embeddings.Measure, measure)
+        )
+    ids = found["id"].tolist()
     names = [words.show_id(lm, i) for i in ids]
-    best = near.iloc[0]
+    best = found.iloc[0]
     chance = embeddings.best_by_chance(len(table) - 1, table.shape[1])
     if best["cosine"] > 1.4 * chance:
         meaning = (
@@ -158,37 +164,41 @@ def neighbors() -> None:
             f"Among {len(table):,} random vectors, the nearest would have a cosine of about "
             f"{words.fixed(chance, 2)}. This likeness may well be chance, not something learned."
         )
-    words.prose(
-        f"By {MEASURES[measure]}, {words.as_code(names[0])} is nearest to {label} among all "
-        f"{len(table):,} token vectors: cosine {words.fixed(best['cosine'], 3)}, dot product "
-        f"{words.fixed(best['dot'], 2)} (which also counts the norms). {meaning}",
-        "dot product",
-    )
-    values = near[measure]
+    values = found[measure]
     unit = MEASURES[measure]
     pairs = zip(names, ids, values, strict=True)
     says = [
         f"`{name}` (id {i}) and `{scene.label}`: {unit} {words.fixed(value, 4)}"
         for name, i, value in pairs
     ]
-    sheet.bars(
-        scene,
-        "embedding_neighbors",
-        Both(values),
-        names,
-        unit,
-        f"The tokens nearest to {scene.label}: " + ", ".join(names),
-        which=(measure,),
-        lying=True,
-        colors=scene.palette.quiet,
-        text=Both([words.fixed(value, 3 if measure == "cosine" else 2) for value in values]),
-        says=Both(says),
-        height=90 + 30 * len(names),
+    with picture:
+        sheet.bars(
+            scene,
+            "embedding_neighbors",
+            Both(values),
+            names,
+            unit,
+            f"The tokens nearest to {scene.label}: " + ", ".join(names),
+            which=(measure,),
+            lying=True,
+            colors=scene.palette.quiet,
+            text=Both([words.fixed(value, 3 if measure == "cosine" else 2) for value in values]),
+            says=Both(says),
+            height=66 + 22 * len(names),
+        )
+    words.prose(
+        f"**Nearest neighbours.** By {MEASURES[measure]}, {words.as_code(names[0])} is nearest to {label} among "
+        f"all {len(table):,} token vectors: cosine {words.fixed(best['cosine'], 3)}, dot product "
+        f"{words.fixed(best['dot'], 2)} (which also counts the norms). {meaning}",
+        "dot product",
     )
 
 
-three_rows()
-neighbors()
+left, right = st.columns([4, 7], gap="medium")
+with left:
+    neighbors()
+with right:
+    three_rows()
 
 # ---- every token, and every position ----
 

@@ -88,21 +88,69 @@ with above:
         sites=feed_forward.sites(block),
         position=at,
     )
-    if both.was is None:
-        ghost = None
-    else:
-        ghost = (float(both.was.before[unit]), float(both.was.after[unit]))
-    reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
-    curve = feed_forward.activation_curve(lm.model, block, min(reached), max(reached))
+    strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
+    old = [
+        None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)
+    ]
+    alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
     scene.chart(
-        figures.gelu_dots(
-            found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost
-        ),
-        key="gelu_dots",
-        alt=f"GELU with the {count} units of block {block} at {scene.label}",
-        pick=lambda dot: UNIT.set(int(dot["customdata"])),
+        figures.expansion(strips.now, unit, scene.mode, old),
+        key="expansion",
+        alt=alt,
         which=(f"block{block}",),
     )
+
+after_it = "after it"
+if put_here:
+    after_it = "after the change"
+least = words.significant(float(found.after.min()), 2)
+sentences = [
+    f"The first matrix turns {len(found.given):,} numbers into {count:,}, the second turns "
+    f"{count:,} back into {len(found.given):,}.",
+    f"GELU comes in between: {after_it} no number is below {least}.",
+    "The chosen unit is framed.",
+]
+if any(strip is not None for strip in old):
+    sentences.append("The dashed frame below a strip shows the unchanged model.")
+words.prose(" ".join(sentences), "GELU")
+bias = lm.config.linear_bias
+parts = "All units' activations times their columns"
+if bias:
+    parts += ", and the bias,"
+reason = f"that is rounding to {lm.dtype}"
+if found.is_replaced:
+    reason = "a change put something else there"
+difference = words.significant(found.difference, 2)
+words.prose(
+    f"{parts} add up to what the feed-forward adds to the stream. The largest difference of any "
+    f"number is {difference}; {reason}.",
+    "bias",
+)
+
+# ---- what GELU lets through ----
+
+sheet.end_unless_near("gelu")
+st.subheader("What does GELU let through?", anchor=False)
+words.prose(
+    f"Each dot is one of the feed-forward's {count:,} units: the larger the dot, the more it adds to the "
+    "vector of the token (its *work*). Click one to inspect its unit.",
+    "feed-forward",
+)
+if both.was is None:
+    ghost = None
+else:
+    ghost = (float(both.was.before[unit]), float(both.was.after[unit]))
+reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
+curve = feed_forward.activation_curve(lm.model, block, min(reached), max(reached))
+scene.chart(
+    figures.gelu_dots(
+        found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost
+    ),
+    key="gelu_dots",
+    alt=f"GELU with the {count} units of block {block} at {scene.label}",
+    pick=lambda dot: UNIT.set(int(dot["customdata"])),
+    which=(f"block{block}",),
+)
 
 fires_if = "A unit fires if its number before GELU is above 0"
 if put_here:
@@ -123,11 +171,6 @@ else:
 which = "the exact GELU"
 if curve.tanh:
     which = "the book's GELU, which is GPT-2's, with a tanh"
-words.prose(
-    f"Each dot is one of the feed-forward's {count:,} units: the larger the dot, the more it adds to the "
-    "vector of the token (its *work*). Click one to inspect its unit.",
-    "feed-forward",
-)
 st.caption(
     f"{told} contribute a vector of norm {words.significant(found.quiet)}. {together} A dot's area is the "
     f"norm of what its unit contributes. The line is {which}. The dashed line is ReLU, which would silence "
@@ -135,48 +178,9 @@ st.caption(
 )
 sheet.example_row("A name comes back", "He and she", "Counting", "Once upon a time")
 
-# ---- D -> 4D -> D ----
-
-sheet.end_unless_near("units")
-strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
-old = [None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)]
-st.subheader(f"From {len(found.given):,} to {count:,} and back", anchor=False)
-after_it = "after it"
-if put_here:
-    after_it = "after the change"
-least = words.significant(float(found.after.min()), 2)
-sentences = [
-    f"The first matrix turns {len(found.given):,} numbers into {count:,}, the second turns "
-    f"{count:,} back into {len(found.given):,}.",
-    f"GELU comes in between: {after_it} no number is below {least}.",
-    "The chosen unit is framed.",
-]
-if any(strip is not None for strip in old):
-    sentences.append("The dashed frame below a strip shows the unchanged model.")
-words.prose(" ".join(sentences), "GELU")
-alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
-scene.chart(
-    figures.expansion(strips.now, unit, scene.mode, old),
-    key="expansion",
-    alt=alt,
-    which=(f"block{block}",),
-)
-bias = lm.config.linear_bias
-parts = "All units' activations times their columns"
-if bias:
-    parts += ", and the bias,"
-reason = f"that is rounding to {lm.dtype}"
-if found.is_replaced:
-    reason = "a change put something else there"
-difference = words.significant(found.difference, 2)
-words.prose(
-    f"{parts} add up to what the feed-forward adds to the stream. The largest difference of any "
-    f"number is {difference}; {reason}.",
-    "bias",
-)
-
 # ---- one unit, and those that write most ----
 
+sheet.end_unless_near("units")
 order = found.largest(LARGEST)
 # what each writes here; of the chosen unit, of 1 of activation
 times = (*found.after[order].tolist(), 1.0)

@@ -21,6 +21,7 @@ from gptviz.ui.parts.heads import looking, trial
 from gptviz.ui.parts.heads.waiting import wait_for
 from gptviz.ui.shell import bench, change_menu, state
 from gptviz.ui.shell.prompt import EXAMPLES
+from gptviz.ui.teach import guess_first
 
 HERE = "here_"  # before the name of what is measured on this text
 TITLES = {name: measure.title for name, measure in head_general.MEASURES.items()}
@@ -41,7 +42,8 @@ IN_PAPERS = {
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
 frame = sheet.start_page(
-    "Heads on trial", choices=[*bench.PARAMS, ACROSS, UP, trial.CLAIM, *looking.PARAMS]
+    "Heads on trial",
+    choices=[*bench.PARAMS, ACROSS, UP, guess_first.GUESS, trial.CLAIM, *looking.PARAMS],
 )
 prompt = sheet.read_text(frame)
 sites = sheet.head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
@@ -349,17 +351,24 @@ def in_general() -> str:
     return f"{text}."
 
 
+muted = MutedPart("head", block, head).edit(explained.baseline)
+with_and_without = scene.run, scene.run.edited(muted)
+
+
 def on_question() -> str:
     """The third part: what becomes of the bar's question without the head, by its measure and its baseline."""
-    muted = MutedPart("head", block, head).edit(explained.baseline)
-    was, now = (
-        explained.number(explained.of(run, scene.position))
-        for run in (scene.run, scene.run.edited(muted))
-    )
+    was, now = (explained.number(explained.of(run, scene.position)) for run in with_and_without)
     text = f"**For this answer:** if it outputs {explained.gives}, {explained.briefly}"
     if was == now:
         return f"{text} stays at **{now}**."
     return f"{text} goes **{was} → {now}**."
+
+
+def draw_question() -> None:
+    """Draw the third part, or where somebody wants to guess first, the question."""
+    chances = [explained.chance(run, scene.position) for run in with_and_without]
+    if not guess_first.is_open(scene, explained, f"head {block}·{head}", *chances):
+        words.prose(on_question(), "logit")
 
 
 with above:
@@ -375,7 +384,7 @@ with story, st.container(border=True, key="heads_story"):
     words.prose(title)
     words.prose(on_text())
     words.prose(in_general())
-    words.prose(on_question(), "logit")
+    draw_question()
     if held is not None:
         words.prose(
             f"**Without it**, in passages of books, {trial.without(held)} {trial.in_short(held)}"
@@ -390,6 +399,7 @@ with story, st.container(border=True, key="heads_story"):
         words.prose("**Without it:** no trial has been held yet.")
     change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
     switches()
+    guess_first.switch()
 
 # ---- many texts ----
 

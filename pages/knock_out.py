@@ -9,12 +9,14 @@ import streamlit as st
 from gptviz.analysis import ablation, shares
 from gptviz.analysis.prompts import OF_OTHER
 from gptviz.both import Both
+from gptviz.engine.sampling import AS_IT_IS
 from gptviz.figures import candidates as figures
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet, words
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.shell import bench, change_menu, muted, state, target
 from gptviz.ui.shell.navigation import link
+from gptviz.ui.teach import guess_first
 
 # of the block: its head, attention, feed-forward
 PART: sheet.Param[str] = sheet.Param("part", str, "head", sheet.if_there)
@@ -44,7 +46,10 @@ ROW = 25  # pixels of one
 KEPT = 0.9  # of the probability: a head is not missed
 LOST = 0.5  # of the probability: a change has lost the word
 
-frame = sheet.start_page("Knock-out", choices=[*bench.PARAMS, PART, MAP, BESIDE, *many.PARAMS])
+frame = sheet.start_page(
+    "Knock-out",
+    choices=[*bench.PARAMS, PART, MAP, BESIDE, guess_first.GUESS, *many.PARAMS],
+)
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
 
@@ -275,6 +280,15 @@ def guess() -> None:
     )
 
 
+def with_all_parts() -> None:
+    """The next tokens' bars with nothing muted, as long as the reader guesses what becomes of them."""
+    found = target.choices_at(scene.run, scene.position, FIRST, (explained.token,))
+    rows, rest = figures.candidate_rows(found, AS_IT_IS, partial(words.show_id, lm))
+    heads = {"token": "token", "p": "nothing muted"}
+    saved = scene.saved("knock_out_guess", "The next token with nothing muted")
+    candidate_bars(rows, rest, heads, None, action="", key="knock_out_guess", saved=saved)
+
+
 place_of_head = table.iloc[strongest]
 example = (
     f"Head {place_of_head['block']}·{place_of_head['head']} is head {place_of_head['head']} of "
@@ -284,10 +298,19 @@ one = None
 if not pd.isna(table["head"].iloc[opened]):
     one = int(table["head"].iloc[opened])
 with above:
+    part = f"{name}{gives}"
+    without_opened = float(probabilities[opened])
+    is_guess_open = guess_first.is_open(scene, explained, part, own_probability, without_opened)
+    if is_guess_open:
+        guess_first.cover_rest("knock_out", "knock_out_guess")
     words.prose(" ".join([*of_the_opened(), *of_all_parts()]), "logit", "block", "head")
     left, right = st.columns([5, 4], gap="medium")
     with left:
-        guess()
+        if is_guess_open:
+            with_all_parts()
+        else:
+            guess()
+        guess_first.switch()
     with right:
         to = "from"
         if measure == "loss":

@@ -112,8 +112,9 @@ else:
 text += f"In the end it says **{end_says}**, after {label} (position {position})."
 words.prose(text, "block", "embedding", "attention", "feed-forward")
 
-# ---- the grid ----
+# ---- the grid, and below it what it shows ----
 
+grid_place = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_lens"):
     told = (
         "Entropy: how unsure the reading is. Distance to the end: how many extra bits this depth would "
@@ -136,9 +137,12 @@ else:
 start = parts[0][0]
 stop = parts[-1][1]
 
-bar = st.container()
+bar = grid_place.container()
 if parts != everything and not wanted:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lens_offer"):
+    with (
+        grid_place,
+        st.container(horizontal=True, vertical_alignment="center", gap="small", key="lens_offer"),
+    ):
         sheet.button(
             f"Read all {count:,} columns", "lens_all", st.session_state.update, {ASKED: asked_for}
         )
@@ -163,17 +167,20 @@ title = {
     "kl": "distance to the end (KL divergence)",
 }[measure]
 rows = [(short(i), f"After {place(i)}") for i in range(last)]
-with st.spinner("Reading the columns"):
-    grid = columns.drawn(scene.run, scene.other, parts, measure, ranked, which)
-lens_grid(
-    grid,
-    [*rows, ("output", f"After {place(last)}: the model's own output")],
-    scene.labels,
-    (row, position),
-    legend_of(title, measure, vocabulary, scene.mode),
-    pick,
-    saved=scene.saved("logit_lens", f"What the model would say at each depth: {title}", measure),
-)
+with grid_place:
+    with st.spinner("Reading the columns"):
+        grid = columns.drawn(scene.run, scene.other, parts, measure, ranked, which)
+    lens_grid(
+        grid,
+        [*rows, ("output", f"After {place(last)}: the model's own output")],
+        scene.labels,
+        (row, position),
+        legend_of(title, measure, vocabulary, scene.mode),
+        pick,
+        saved=scene.saved(
+            "logit_lens", f"What the model would say at each depth: {title}", measure
+        ),
+    )
 text = (
     "**What to look for.** Follow a column down and watch the answer take shape. Each column is a "
     f"token, each row a depth: {read.how}. The cell shows the token that comes out on top; hover to see "

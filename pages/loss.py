@@ -59,14 +59,12 @@ def picture() -> None:
         against = f"Blindly guessing among all {vocabulary:,} tokens would cost {blind}."
     text = (
         f"On average, predicting a token of this text costs the model **{loss.arrow('')} nats**: its loss. "
-        f"{against} The perplexity is e^{loss.now} = {perplexity.now}: as if the model chose among "
-        f"{perplexity.now} equally likely tokens each time. The last token, "
-        f"{words.as_code(labels[last])}, has no target: what comes next is not in the text."
+        "The higher a bar, the greater the surprise."
     )
     sheet.say(
         scene,
         text,
-        terms=["perplexity", "token"],
+        terms=["token"],
         about=nats,
         what="these losses",
         sites=[("final", None)],
@@ -109,6 +107,12 @@ def picture() -> None:
         "thought impossible has no limit. "
         "Training makes the mean smaller. Click a bar, or a token of the text below.",
         "logit",
+    )
+    words.prose(
+        f"{against} The perplexity is e^{loss.now} = {perplexity.now}: as if the model chose among "
+        f"{perplexity.now} equally likely tokens each time. The last token, "
+        f"{words.as_code(labels[last])}, has no target: what comes next is not in the text.",
+        "perplexity",
     )
     chips, legend = figures.surprise_rows(found.now, labels, vocabulary, scene.mode, found.was)
     key = "loss_text"

@@ -59,31 +59,36 @@ words.prose(
     "key",
     "position",
 )
+place = st.container()
 distance = DISTANCE.number(st.number_input, "Tokens apart", 0, count - 1, step=1, width=160)
 at = AT.within((distance, count - 1))
 apart = f"{words.counted(distance, 'token')} apart"
 head_size = lesson.even_part(config.emb_dim // config.n_heads)
 speeds = lesson.frequencies(head_size).tolist()
-pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(speeds)))})
+# of a pair that does not go round within the longest text, nothing would be seen to turn
+round_in_text = max(1, sum(speed * count >= 2 * np.pi for speed in speeds))
+pairs = sorted({int(i) for i in np.linspace(0, round_in_text - 1, min(DIALS, round_in_text))})
 # it is saved wherever they have come to
 title = f"RoPE: a query and a key, {apart}, turned by their positions"
-dials(
-    {pair: speeds[pair] for pair in pairs},
-    distance,
-    at,
-    count - 1,
-    AT.set,
-    moves=AT.value == AT.default,  # who chose a place wants to see it
-    saved=scene.saved("position_dials", title, f"apart{distance}"),
-)
+with place:
+    dials(
+        {pair: speeds[pair] for pair in pairs},
+        distance,
+        at,
+        count - 1,
+        AT.set,
+        moves=AT.value == AT.default,  # who chose a place wants to see it
+        saved=scene.saved("position_dials", title, f"apart{distance}"),
+    )
 turned = lesson.rotations(count, head_size)
 drawn = words.counted(len(pairs), "pair")
 fastest_first = ""
 hands = ""
 cosines = "is the cosine of this angle"
-if len(speeds) > 1:
-    fastest_first = ", the fastest first"
+if len(pairs) > 1:
+    fastest_first = f", among those that go round within {count:,} tokens"
     hands = " Fast hands tell near tokens apart, slow hands far ones."
+if len(speeds) > 1:
     cosines = f"adds up the cosines of the angles of all {len(speeds)} pairs"
 words.prose(
     f"Here {words.is_or_are(len(pairs))} {drawn} of a head's {words.counted(head_size, 'dimension')}{fastest_first}. "

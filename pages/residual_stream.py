@@ -134,11 +134,9 @@ with above:
     else:
         first = f"{lead}, and here all of them are zeros."
     words.prose(
-        f"{first} Every block adds two vectors to the residual stream: attention's, then the "
-        f"feed-forward's. The stream's norm goes from {start} at the start to **{end}** at the end.",
+        f"{first} The sum on its way is the residual stream.",
         "residual stream",
         "block",
-        "attention",
         "feed-forward",
     )
     if moved is not None:
@@ -212,8 +210,9 @@ if ways.was is not None:
     floor = "where the unchanged stream ends"
 st.caption(
     "Each arrow is one contribution; click it to choose its block. A point's distance from 0 is the stream's "
-    f"norm. Its angle to the floor is the angle to {floor}. Both are exact. A point shows these two "
-    "numbers of a whole vector, so an arrow may look shorter than the vector that was added."
+    f"norm: it goes from {start} at the start to {end} at the end. Its angle to the floor is the angle to {floor}. "
+    "Both are exact. A point shows these two numbers of a whole vector, so an arrow may look shorter than the vector "
+    "that was added."
 )
 sheet.example_row("A copied passage", "He and she", "Once upon a time")
 

@@ -20,7 +20,8 @@ ROW = 25  # pixels of a row of a grid, or a bar of a waterfall
 WRITTEN_COLUMNS = 12  # of a grid: above it its cells have no room for numbers
 HIGH_ROWS = 8  # of a grid: with them a cell has room for two lines
 WRITTEN_HEADS = 20  # of a row: with more there is no room for their ranks
-KEPT_HEIGHT = 400  # pixels of the map of a circuit's heads, whatever their number
+KEPT_HEIGHT = 345  # pixels of the map of a circuit's heads, whatever their number
+NAMED_HEADS = 8  # of a row or a column: with more a cell has no room for a word, too
 VISIBLE = 0.005  # below it two decimals are zeros: the scale and the hover say how little it is
 SHORT = {"attention bias": "bias", "attention": "att", "feed-forward": "ff"}
 
@@ -113,14 +114,15 @@ def kept_heads(
     inside: Collection[tuple[int, int]],
     ranks: NDArray[np.integer] | None,
     effects: Floats | None,
-    shape: tuple[int, int],
+    looks: Sequence[Sequence[str]],
     mode: Mode,
 ) -> Figure:
     """Which heads a circuit has, (L, H): those are lit, the others dim. A row a block, the first on top.
 
     `ranks`, (L, H), say which head is the strongest (1), and stand in the cells; `effects`, (L, H), what muting
-    each alone takes away. Without both, nothing stands in the cells.
+    each alone takes away. `looks`, (L, H), name where each head looks: below the rank of those that are lit.
     """
+    shape = len(looks), len(looks[0])
     rows, count = shape
     colors = palette(mode)
     lit = np.zeros(shape, dtype=np.float32)
@@ -135,7 +137,16 @@ def kept_heads(
             parts.append(f"number {ranks[block, head]} of {rows * count}")
         if effects is not None:
             parts.append(f"muting it alone takes away {fixed(float(effects[block, head]), 3)}")
+        parts.append(f"by where it looks: {looks[block][head]}")
         return f"block {block} · head {head}: {', '.join(parts)}"
+
+    def in_cell(block: int, head: int) -> str:
+        parts = []
+        if ranks is not None and count <= WRITTEN_HEADS:
+            parts.append(str(ranks[block, head]))
+        if (block, head) in inside and max(shape) <= NAMED_HEADS:
+            parts.append(f'<span style="font-size: 12px">{looks[block][head]}</span>')
+        return "<br>".join(parts)
 
     hovers = [[sentence_of(b, h) for h in range(count)] for b in range(rows)]
     scale = [(0.0, colors.panel), (1.0, colors.accent)]
@@ -145,12 +156,10 @@ def kept_heads(
     size = 16
     if count > 8 or rows > 8:
         size = 12
-    if ranks is not None and count <= WRITTEN_HEADS:
-        numbers = marks.in_cells(ranks.astype(str).tolist(), lit, axis, size)
-        numbers["textfont"]["color"] = [
-            colors.paper if is_lit else colors.quiet for is_lit in lit.flat
-        ]
-        traces.append(numbers)
+    texts = [[in_cell(b, h) for h in range(count)] for b in range(rows)]
+    written = marks.in_cells(texts, lit, axis, size)
+    written["textfont"]["color"] = [colors.paper if is_lit else colors.quiet for is_lit in lit.flat]
+    traces.append(written)
     plain = marks.BARE | {"tickmode": "array", "tickfont": {"size": 14 if size == 16 else 12}}
     across = {
         "side": "top",
@@ -163,6 +172,8 @@ def kept_heads(
     key = [square(colors.accent, "kept"), square(colors.masked, "replaced")]
     if ranks is not None:
         key.append("1: the strongest head")
+    if max(shape) <= NAMED_HEADS:
+        key.append("word: where it looks")
     layout = {
         "coloraxis": axis,
         "xaxis": plain | across,

@@ -38,10 +38,10 @@ def path_drawn(streams: Both[Stream], ways: Both[Way], position: int) -> dict[st
     writes = streams.now.writes[:, position]
     gaps = np.abs(found.stops[1:] - found.tips).max(axis=1)
     whose = "its end"
-    across = "direction in which the stream ends"
+    across = "how far it points to its end"
     if ways.was is not None:
         whose = "the unchanged end"
-        across = "direction in which the unchanged stream ends"
+        across = "how far it points to the unchanged end"
     if not end.any():
         across = "the stream ends as zeros: it has no direction"
 
@@ -84,7 +84,7 @@ def path_drawn(streams: Both[Stream], ways: Both[Way], position: int) -> dict[st
         "longest_said": longest_said,
         "ends": f"end: norm {significant(float(sizes[-1]))}",
         "across": across,
-        "up": "distance from the floor",
+        "up": "how far it points elsewhere",
     }
 
 

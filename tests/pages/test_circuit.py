@@ -9,6 +9,8 @@ import pytest
 from gptviz.analysis import circuit, circuit_story, copied_story
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, ranking, score
+from gptviz.analysis.head_formulas import ROLES
+from gptviz.analysis.head_roles import roles
 from gptviz.digits import fixed, significant
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.shell import slow
@@ -77,7 +79,17 @@ def test_it_opens_with_the_fewest_of_the_strongest_heads_that_are_enough(run_pag
     lit = {tuple(place) for place in np.argwhere(np.array(kept["data"][0]["z"])).tolist()}
     assert lit == set(heads) and here(at)[0] == len(heads) < 48
     ranks = dict(zip(found.heads, range(1, 49), strict=True))
-    assert kept["data"][1]["text"] == [str(ranks[head]) for head in all_heads(mini)]
+    looks = {
+        (role.block, role.head): ROLES[role.kind].label
+        for row in roles(mini.trace(DEFAULT_TEXT))
+        for role in row
+    }
+    for head, cell in zip(all_heads(mini), kept["data"][1]["text"], strict=True):
+        rank, *word = cell.split("<br>")
+        assert rank == str(ranks[head]) and len(word) == (head in heads)
+        assert head not in heads or looks[head] in word[0]
+    assert "More heads can lose it again" in prose(at)
+    assert np.abs(found.values[found.fewest :] - found.whole).max() > found.allowed
     line = next(line for line in curve["data"] if line["name"] == "strongest first")
     assert np.allclose(line["y"], found.values, atol=1e-5)
     said = f"Keep only these **{len(heads)} heads**, and the model still says `·mill`."

@@ -28,7 +28,7 @@ def test_what_nobody_has_chosen_and_where_the_same_token_stands_again(run_page, 
     weight = mini.model.tok_emb.weight.detach()
     chosen = mini.encode(TEXT)[1]
     near = nearest_tokens(weight, chosen, 10)["cosine"]
-    assert np.allclose(charts(at)[1]["data"][0]["x"], near, atol=1e-6)
+    assert np.allclose(charts(at)[0]["data"][0]["x"], near, atol=1e-6)
     largest = int(mini.trace(TEXT, keep=("embed",))["embed"][1].abs().argmax())
     assert f"n dimension {largest}, " in prose(at) and "position 7" in prose(at)
     assert len(charts(at)) == 2  # the others wait behind their expanders
@@ -46,14 +46,14 @@ def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
     assert not np.any(cells[0]) and not np.any(cells[1])
     assert np.allclose(np.array(cells[2])[:, 2], -own[2]) and np.count_nonzero(cells[2]) == 256
     assert "do not add up to the third" in prose(at)
-    drawn = charts(at)[0]
-    text = str(charts(at)[0])
+    drawn = charts(at)[1]
+    text = str(charts(at)[1])
     assert (
         drawn["layout"]["yaxis"]["ticktext"] == ["token", "position", "given"]
         and "} = %{" not in text
     )
     alts = [one.proto.alt for one in at.get("plotly_chart")]
-    assert "block 0 is given 0.0000 instead" in alts[0] and " = 0.0000" not in alts[0]
+    assert "block 0 is given 0.0000 instead" in alts[1] and " = 0.0000" not in alts[1]
     assert not any("= input of block 0" in str(chart) for chart in charts(at))
     lengths = in_numbers(at, "embedding_lengths")
     assert (

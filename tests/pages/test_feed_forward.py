@@ -25,7 +25,7 @@ def test_the_dots_and_the_largest_are_the_units_of_both_runs(run_page, mini, tra
     at = run_page("feed_forward", text=TEXT, token=3, block=block, ff_unit=7, edits=edits)
     changed = mini.trace(TEXT, edits=[edits] if edits else [])
     now, was = (numbers.units(mini, run, block, 3) for run in (changed, trace))
-    relu, gelu, dots, *others = charts(at)[0]["data"]
+    relu, gelu, dots, *others = charts(at)[1]["data"]
     assert np.array_equal(relu["y"], np.maximum(relu["x"], 0))
     assert np.allclose(
         gelu["y"], torch.nn.functional.gelu(torch.tensor(gelu["x"]), approximate="tanh")

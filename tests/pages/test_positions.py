@@ -36,6 +36,7 @@ def test_each_hand_is_turned_as_the_rotation_turns_its_pair(run_page, mini):
         angle = 9 * pair["speed"]
         tip = row[2 * pair["pair"] : 2 * pair["pair"] + 2].tolist()
         assert [np.cos(angle), np.sin(angle)] == pytest.approx(tip)
+        assert 2 * np.pi <= mini.config.context_length * pair["speed"]  # its hands are seen to turn
     assert (dials["at"], dials["distance"], dials["moves"]) == (9, 2, False)
     assert given(run_page("positions", text=TEXT), "position_dials")["moves"]
 

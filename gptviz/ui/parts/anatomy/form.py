@@ -97,15 +97,15 @@ def problem(values: dict[str, Any]) -> str | None:
     )
 
 
-def form(base: GPTConfig, model: str) -> GPTConfig:
-    """Draw the form; return the config that the page is to show.
+def form(base: GPTConfig, model: str, fields: Any) -> GPTConfig:
+    """Draw the form, its inputs in the container `fields`; return the config that the page is to show.
 
     An impossible config stays in the form as it was typed, with a sentence; the page keeps the last possible
     one, at first `base`, the config of `model`.
     """
     values = parts_of(base)
     values |= {name: param.value for name, param in CHOICES.items() if param.value is not None}
-    _draw(values, base, model)
+    _draw(values, base, model, fields)
     params.store(PARAMS)  # a rerun of a fragment alone draws no frame
     if values == parts_of(base):
         reason = None
@@ -115,15 +115,18 @@ def form(base: GPTConfig, model: str) -> GPTConfig:
         st.session_state[_SHOWN] = replace(base, **values)
     shown: GPTConfig = st.session_state.get(_SHOWN, base)
     if reason is not None:
-        st.error(
+        fields.error(
             f"{reason} Until you change it, the page shows emb_dim {shown.emb_dim:,} with {shown.n_heads:,} heads and "
             f"{shown.n_layers:,} blocks."
         )
     return shown
 
 
-def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
-    """Draw the widgets, which always show `values`; a callback writes a change of any of them."""
+def _draw(values: dict[str, Any], base: GPTConfig, model: str, fields: Any) -> None:
+    """Draw the widgets, which always show `values`; a callback writes a change of any of them.
+
+    The configs that there are stand here, the inputs in `fields`.
+    """
 
     def typed() -> None:
         write({name: st.session_state[f"anatomy_{name}"] for name in values}, base)
@@ -150,7 +153,10 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
         model_values = parts_of(base)
         options: Any = {"icon": "undo", "type": "tertiary", "disabled": values == model_values}
         button(f"Back to {escaped(model)}", "anatomy_back", write, model_values, base, **options)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_anatomy"):
+    with (
+        fields,
+        st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_anatomy"),
+    ):
         for name, value in values.items():
             key = f"anatomy_{name}"
             st.session_state[key] = value
