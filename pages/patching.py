@@ -102,7 +102,7 @@ asks = partial(
     bench.bar,
     scene,
     only="patches compare the logits of two words",
-    gives="a patched place outputs what the other text has there",
+    gives="a patched place outputs the other text’s value",
     two_words=True,
 )
 
@@ -522,11 +522,13 @@ if found is not None:
         key = [
             square(scene.palette.negative, "blue: with the other text’s value, your answer breaks")
         ]
+    edges = []  # one line: with two, the map's last rows were below the first screen
     if first > 0 and first == next(iter(different), None):
         begin = marks.safe(" | ".join(words_at[first]))
-        key.append(f"left of {begin}: both texts are equal, nothing to copy")
+        edges.append(f"left of {begin}: both texts are equal, nothing to copy")
     if len(rows_of) > config.n_layers:
-        key.append("last row: the prediction is read there, at the last token")
+        edges.append("last row: where the prediction is read")
+    key.append(" · ".join(edges))
     texts = None
     if n - first <= WRITTEN:
         texts = [[in_cell(effect) for effect in row[few]] for row in drawn.now.tolist()]

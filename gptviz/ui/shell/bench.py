@@ -214,18 +214,18 @@ def bar(
         hint = (
             f"Opened with {OPENED[asked.kind].format(whose)}. Choose another token, or type any. "
         )
-        small: Any = {"width": 120, "label_visibility": "collapsed"}
+        small: Any = {"width": 112, "label_visibility": "collapsed"}
         _word("answer", f"{hint}Write · for a space.")
         token_box(scene, TARGET, "Answer", shown_id(scene.lm, asked.answer), also, **small)
         _word("instead of")
         token_box(scene, AGAINST, "Instead of", shown_id(scene.lm, usual_other), also, **small)
         _word("measured by")
-        _choice(MEASURE, "Measured by", MEASURES, measure, 160)
+        _choice(MEASURE, "Measured by", MEASURES, measure, 148)
         if gives:
             _word(gives)
         else:
             _word("a muted part outputs")
-            _choice(BASELINE, "A muted part outputs", IN_BOX, null, 175)
+            _choice(BASELINE, "A muted part outputs", IN_BOX, null, 165)
         if only and (MEASURE.value not in (None, measure) or AGAINST.value in impossible[2:]):
             st.caption(f"({only})", width="content")
     if about_other:
