@@ -7,7 +7,6 @@ import pandas as pd
 import streamlit as st
 
 from gptviz.analysis import ablation, shares
-from gptviz.analysis.prompts import OF_OTHER
 from gptviz.both import Both
 from gptviz.engine.sampling import AS_IT_IS
 from gptviz.figures import candidates as figures
@@ -30,7 +29,7 @@ WHAT_FOR = {
     "mean": "We replace one part's output by its mean over this text and run the rest again.",
     "sample": "We replace one part's output by its mean over a sample of other text, "
     "closer to what later parts expect, and run the rest again.",
-    OF_OTHER: "We replace one part's output by what it is in the other text at the same position, and run "
+    "other": "We replace one part's output by what it is in the other text at the same position, and run "
     "the rest again: what is lost there is what tells the two texts apart.",
 }
 KEPT_WORDS = {

@@ -22,7 +22,6 @@ from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.parts.patching import guessed, other as second, through
 from gptviz.ui.shell import bench, target
-from gptviz.ui.shell.other_text import in_file
 
 SITE = sheet.Param("patch_site", str, "resid_pre", sheet.if_there)
 OF_MANY = sheet.Param("patch_many", str, "z", sheet.if_there)  # what is patched in a set of texts
@@ -157,7 +156,7 @@ if other is None or second.lengths_differ(scene, other):
 with bar:
     # the other text's answer, as long as nobody chose
     explained = asks(instead=second.answer_of(scene, other))
-scene = replace(scene, files_say=(in_file(other.text),))
+scene = second.in_files(scene, other)
 patches = tuple(edit for edit in scene.run.edits if edit.value == value_of(other.ids))
 unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if edit not in patches))
 pair = Pair(unpatched, replace(unpatched, ids=other.ids))

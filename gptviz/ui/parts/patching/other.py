@@ -27,6 +27,7 @@ from gptviz.ui.shell.other_text import (
     OTHER,
     PAIRS,
     Known,
+    in_file,
     offered,
     opened,
     without_patches,
@@ -153,6 +154,11 @@ def _called(offer: OtherText) -> str:
     if offer.is_equal:
         return capital(offer.kind)
     return f"{capital(offer.kind)} ({counted(len(offer.ids), 'token')})"
+
+
+def in_files(scene: Scene, other: Other) -> Scene:
+    """The scene whose saved pictures name the other text."""
+    return replace(scene, files_say=(in_file(other.text),))
 
 
 def answer_of(scene: Scene, other: Other) -> int:
