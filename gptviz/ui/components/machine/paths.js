@@ -72,7 +72,7 @@ function withPaths(d, { paths, tokens, em, width, on }) {
     if (reads.length) d.rect(x, up, w, h, { stroke: 'ink', width: 2.5, r: 3 });
     const fits = text && !none && long(text) * 0.72 * em < w - 2;
     if (fits) d.text(x + w / 2, up + h / 2 + 0.25 * em, text, { anchor: 'middle', size: Math.min(0.72, (0.8 * h) / em), on: value });
-    reads.forEach((read, i) => {      // in the cell, or on its left edge where a number stands in it
+    if (w > 0.75 * em) reads.forEach((read, i) => {      // in the cell, or left of it where a number stands in it
       const at = fits ? x - 0.15 * em - 0.55 * em * (reads.length - 1 - i) : x + ((i + 1) * w) / (reads.length + 1);
       d.text(at, up + h / 2 + 0.28 * em, read, { anchor: fits ? 'end' : 'middle', size: Math.min(0.85, (0.9 * h) / em), weight: 700, color: READS[read] });
     });
