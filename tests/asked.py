@@ -77,6 +77,7 @@ def _asked(function: Callable[..., Any], lm: Any, t: Trace) -> Callable[[], Any]
     names = [*inspect.signature(function).parameters]
     given: dict[str, Any] = GIVEN | {"positions": torch.tensor([3, 6]), "by": "V"}
     given["writes"] = torch.eye(t.config.emb_dim)[:2]
+    given["direction"] = torch.linspace(-1, 1, t.config.emb_dim, dtype=torch.float64)
     given["row"] = torch.full((t.config.n_heads, 4), 0.25)
     given["values"] = torch.ones(t.config.n_heads, 4, t.config.emb_dim // t.config.n_heads)
     if "reading" in names:

@@ -150,7 +150,10 @@ class Claim:
         amount = f"{self.lost:.2f} ± {self.lost_se:.2f}"
         if len(self.heads) == 1:
             return f"With it muted ({self.gives} instead) the difference falls by {amount}."
-        return f"With all {len(self.heads)} muted (each gives {self.gives}) the difference falls by {amount}."
+        every = f"all {len(self.heads)}"
+        if len(self.heads) == 2:
+            every = "both"
+        return f"With {every} muted (each gives {self.gives}) the difference falls by {amount}."
 
     @property
     def sentence(self) -> str:

@@ -1,6 +1,6 @@
 """The bench in Python: each of its numbers is that of the function which it calls, with the question filled in."""
 
-import sys
+from importlib import import_module
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_the_story_is_of_what_the_texts_ask_and_follows_the_baseline(
     def note(lm, texts, **options):
         called.append((texts, options))
 
-    module = sys.modules["gptviz.analysis.which_part"]
+    module = import_module("gptviz.analysis.which_part")
     monkeypatch.setattr(module, "story", None)
     monkeypatch.setattr(module, "copied_story", None)
     monkeypatch.setattr(module, name, note)
