@@ -292,11 +292,11 @@ def loses_it_again(order: numbers.Ranking) -> str:
     return ""
 
 
-told = [first_sentence()]
+opening = [first_sentence()]
 if order is not None and something_to_keep and not is_model:
-    told.append(loses_it_again(order))
+    opening.append(loses_it_again(order))
 with sentence:
-    words.prose(" ".join(filter(None, told)), "head", "logit", "mean")
+    words.prose(" ".join(filter(None, opening)), "head", "logit", "mean")
 with found_there:
     words.prose(" ".join(sentences), "head", "logit", "mean")
     if scene.other is not None:
