@@ -286,18 +286,18 @@ unchanged = None
 
 
 def loses_it_again(order: numbers.Ranking) -> str:
-    """Say that the prediction is lost again with more heads than are enough, where it is."""
-    later = np.abs(order.values[order.fewest :] - order.whole)
-    if later.max() > order.allowed:
+    """Say that with more heads than are enough the prediction goes back towards no head, where it does."""
+    lost = (order.whole - order.values[order.fewest :]) * np.sign(order.whole - order.values[0])
+    if lost.max() > order.allowed:
         return "More heads can lose it again: some work against it until others join."
     return ""
 
 
-told = [first_sentence()]
+opening = [first_sentence()]
 if order is not None and something_to_keep and not is_model:
-    told.append(loses_it_again(order))
+    opening.append(loses_it_again(order))
 with sentence:
-    words.prose(" ".join(filter(None, told)), "head", "logit", "mean")
+    words.prose(" ".join(filter(None, opening)), "head", "logit", "mean")
 with found_there:
     words.prose(" ".join(sentences), "head", "logit", "mean")
     if scene.other is not None:

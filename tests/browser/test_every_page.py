@@ -11,7 +11,10 @@ from tests.browser.test_pictures import rows_of_buttons, save, texts_of
 
 FIRST_SCREEN = {  # what a page is about, with its lower edge in the first screen
     "overview": "[data-testid=machine] .stage",
-    "feed_forward": ".st-key-gelu_dots .js-plotly-plot",
+    "embeddings": ".st-key-embedding_neighbors .js-plotly-plot",
+    "feed_forward": ".st-key-expansion .js-plotly-plot",
+    "anatomy": ".st-key-anatomy_model .js-plotly-plot",
+    "loss": ".st-key-loss_bars .js-plotly-plot",
     "positions": ".st-key-position_dials .dials",
     "baselines": ".st-key-baselines_scale .js-plotly-plot",
     "residual_stream": ".st-key-stream_path svg[data-drawn]",
