@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from gptviz import Run
 from gptviz.analysis import circuit_passes, circuit_search as numbers, circuit_texts
-from gptviz.analysis.head_formulas import ROLES
 from gptviz.both import Both
 from gptviz.figures import shares as figures
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import heads as head_numbers, many, sheet, words
+from gptviz.ui import many, sheet, words
 from gptviz.ui.parts.circuit import story
 from gptviz.ui.shell import bench, changes, state
 from gptviz.ui.teach.question import SHOWN_CIRCUIT
@@ -58,7 +57,7 @@ OF_LOGITS = 2e-5  # and at least so much of the largest logit
 
 frame = sheet.start_page("Circuit", choices=PARAMS)
 prompt = sheet.read_text(frame)
-scene = sheet.trace(prompt, keep=["z"], reduce=[head_numbers.scores_of(prompt.tokens)])
+scene = sheet.trace(prompt, keep=["z"], reduce=sheet.head_reductions(prompt))
 
 lm = scene.lm
 SEARCH.within((*numbers.WAYS, "both"))
@@ -388,8 +387,7 @@ if order is not None:
 with picture:
     left, right = st.columns([5, 4], gap="medium")
 with left:
-    roles = head_numbers.measured(scene.run).roles
-    looks = [[ROLES[role.kind].label for role in row] for row in roles]
+    looks = sheet.looks(scene.run)
     scene.chart(
         figures.kept_heads(heads, ranks, effects, looks, scene.mode),
         key="circuit_heads",

@@ -21,7 +21,6 @@ from gptviz.ui.parts.heads import looking, trial
 from gptviz.ui.parts.heads.waiting import wait_for
 from gptviz.ui.shell import bench, change_menu, state
 from gptviz.ui.shell.prompt import EXAMPLES
-from gptviz.ui.teach import guess_first
 
 HERE = "here_"  # before the name of what is measured on this text
 TITLES = {name: measure.title for name, measure in head_general.MEASURES.items()}
@@ -43,7 +42,7 @@ WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
 frame = sheet.start_page(
     "Heads on trial",
-    choices=[*bench.PARAMS, ACROSS, UP, guess_first.GUESS, trial.CLAIM, *looking.PARAMS],
+    choices=[*bench.PARAMS, ACROSS, UP, sheet.guess_first.GUESS, trial.CLAIM, *looking.PARAMS],
 )
 prompt = sheet.read_text(frame)
 sites = sheet.head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
@@ -367,7 +366,7 @@ def on_question() -> str:
 def draw_question() -> None:
     """Draw the third part, or where somebody wants to guess first, the question."""
     chances = [explained.chance(run, scene.position) for run in with_and_without]
-    if not guess_first.is_open(scene, explained, f"head {block}·{head}", *chances):
+    if not sheet.guess_first.is_open(scene, explained, f"head {block}·{head}", *chances):
         words.prose(on_question(), "logit")
 
 
@@ -399,7 +398,7 @@ with story, st.container(border=True, key="heads_story"):
         words.prose("**Without it:** no trial has been held yet.")
     change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
     switches()
-    guess_first.switch()
+    sheet.guess_first.switch()
 
 # ---- many texts ----
 

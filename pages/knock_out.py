@@ -8,14 +8,12 @@ import streamlit as st
 
 from gptviz.analysis import ablation, shares
 from gptviz.both import Both
-from gptviz.engine.sampling import AS_IT_IS
 from gptviz.figures import candidates as figures
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet, words
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.shell import bench, change_menu, muted, state, target
 from gptviz.ui.shell.navigation import link
-from gptviz.ui.teach import guess_first
 
 # of the block: its head, attention, feed-forward
 PART: sheet.Param[str] = sheet.Param("part", str, "head", sheet.if_there)
@@ -47,7 +45,7 @@ LOST = 0.5  # of the probability: a change has lost the word
 
 frame = sheet.start_page(
     "Knock-out",
-    choices=[*bench.PARAMS, PART, MAP, BESIDE, guess_first.GUESS, *many.PARAMS],
+    choices=[*bench.PARAMS, PART, MAP, BESIDE, sheet.guess_first.GUESS, *many.PARAMS],
 )
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
@@ -282,7 +280,7 @@ def guess() -> None:
 def with_all_parts() -> None:
     """The next tokens' bars with nothing muted, as long as the reader guesses what becomes of them."""
     found = target.choices_at(scene.run, scene.position, FIRST, (explained.token,))
-    rows, rest = figures.candidate_rows(found, AS_IT_IS, partial(words.show_id, lm))
+    rows, rest = figures.plain_rows(found, partial(words.show_id, lm))
     heads = {"token": "token", "p": "nothing muted"}
     saved = scene.saved("knock_out_guess", "The next token with nothing muted")
     candidate_bars(rows, rest, heads, None, action="", key="knock_out_guess", saved=saved)
@@ -299,9 +297,11 @@ if not pd.isna(table["head"].iloc[opened]):
 with above:
     part = f"{name}{gives}"
     without_opened = float(probabilities[opened])
-    is_guess_open = guess_first.is_open(scene, explained, part, own_probability, without_opened)
+    is_guess_open = sheet.guess_first.is_open(
+        scene, explained, part, own_probability, without_opened
+    )
     if is_guess_open:
-        guess_first.cover_rest("knock_out", "knock_out_guess")
+        sheet.guess_first.cover_rest("knock_out", "knock_out_guess")
     words.prose(" ".join([*of_the_opened(), *of_all_parts()]), "logit", "block", "head")
     left, right = st.columns([5, 4], gap="medium")
     with left:
@@ -309,7 +309,7 @@ with above:
             with_all_parts()
         else:
             guess()
-        guess_first.switch()
+        sheet.guess_first.switch()
     with right:
         to = "from"
         if measure == "loss":

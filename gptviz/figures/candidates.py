@@ -84,6 +84,11 @@ def candidate_rows(
     return rows, _rest(found, sampling, unchanged) if found.rest else None
 
 
+def plain_rows(found: Candidates, name: Callable[[int], str]) -> tuple[list[Row], Row | None]:
+    """`candidate_rows` by the model's own probabilities, compared with nothing."""
+    return candidate_rows(found, AS_IT_IS, name)
+
+
 def _others(candidates: Candidates) -> str:
     """The name of all tokens without a row: "50,247 others"."""
     if candidates.rest > 1:

@@ -78,6 +78,11 @@ def measured(run: Run) -> Measured:
     return Measured(roles, mean_writes(trace, lm.model), first_shares)
 
 
+def looks(run: Run) -> list[list[str]]:
+    """Name where each head looks on this text: its role's label, a row a block."""
+    return [[ROLES[role.kind].label for role in row] for row in measured(run).roles]
+
+
 @per_run
 def previous_shares(run: Run) -> np.ndarray:
     """(n_layers, H): what each head gives the token just before, on average; 0 where there is none."""

@@ -26,6 +26,7 @@ from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables
 from gptviz.ui.buttons import button
 from gptviz.ui.components.lazy_section import lazy_section
+from gptviz.ui.heads import looks
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import (
@@ -44,7 +45,7 @@ from gptviz.ui.shell.scene import Frame, Prompt, Scene
 from gptviz.ui.shell.slow import all_worked, is_asked_for, is_wanted, read_sample, several, worked
 from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
-from gptviz.ui.teach import claim
+from gptviz.ui.teach import claim, guess_first
 from gptviz.ui.words import capital, listed, prose, show_id
 
 # what pages take from the shell, by one door
@@ -62,6 +63,7 @@ __all__ = [
     "details",
     "end_page",
     "example_row",
+    "guess_first",
     "head_controls",
     "head_reductions",
     "head_sites",
@@ -70,6 +72,7 @@ __all__ = [
     "in_link",
     "is_asked_for",
     "is_wanted",
+    "looks",
     "opened_head",
     "panel",
     "read_sample",
