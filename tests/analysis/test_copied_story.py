@@ -145,7 +145,7 @@ def test_the_bundled_models_induction_heads_are_found(mini):
     assert induction.effect == pytest.approx(np.mean(effects), abs=1e-3)
 
 
-@pytest.mark.parametrize("text", [None, EXAMPLE, "One two three, one two three, one two", "a b a"])
+@pytest.mark.parametrize("text", [None, EXAMPLE, "One two three, one two three, one two", " a b a"])
 def test_made_texts_repeat_a_passage_of_other_words(mini, text):
     texts = made_texts(mini, text, 20)
     distances = set()
@@ -167,7 +167,7 @@ def test_made_texts_repeat_a_passage_of_other_words(mini, text):
 
 
 def test_of_several_texts_each_gives_its_form(mini):
-    short, long = made_texts(mini, ["a b a", EXAMPLE], 2)
+    short, long = made_texts(mini, [" a b a", EXAMPLE], 2)
     assert len(short.ids) < 10 <= len(mini.encode(EXAMPLE)) <= len(long.ids)
 
 
