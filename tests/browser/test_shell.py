@@ -184,15 +184,13 @@ def test_on_a_projector_the_picture_stands_in_the_first_screen(open_page, name, 
 def test_on_a_phone_the_list_of_pages_shuts_and_what_can_be_set_stands_below_the_picture(open_page):
     page = open_page("tokens", viewport=(390, 844), text=FIVE)
     page.get_by_test_id("stExpandSidebarButton").click()
-    unfold(page, "Explain")
-    press(page.get_by_test_id("stSidebar").get_by_role("link", name="Logit lens"))
+    press(page.get_by_test_id("stSidebar").get_by_role("link", name="Next token"))
     page.get_by_test_id("stExpandSidebarButton").wait_for()
     for width, below in ((390, True), (1280, False)):
         page.set_viewport_size({"width": width, "height": 844})
-        places = [
-            page.locator(f".st-key-{key}").bounding_box()["y"] for key in ("lens", "set_lens")
-        ]
-        assert (places[1] > places[0]) == below
+        picture = page.get_by_test_id("candidates").bounding_box()
+        controls = page.locator(".st-key-set_next").bounding_box()
+        assert (controls["y"] > picture["y"]) == below
 
 
 def test_details_has_a_tab_for_each_by_keyboard_too_and_keeps_the_one_in_front(open_page):

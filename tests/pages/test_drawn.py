@@ -61,8 +61,8 @@ def rows(lm, t):
     lengths = lengths_table(lm, t)
     similarity = position_similarity(lm.model.pos_emb.weight)
     return {
-        (0, "z"): [[part[AT] for part in parts]],
-        (1, "x"): [nearest_tokens(lm.model.tok_emb.weight, t.tokens[AT].id, 10, "dot")["dot"]],
+        (1, "z"): [[part[AT] for part in parts]],
+        (0, "x"): [nearest_tokens(lm.model.tok_emb.weight, t.tokens[AT].id, 10, "dot")["dot"]],
         (2, "z"): [part.T for part in parts],
         (3, "y"): [lengths[f"{name}_norm"] for name in ("token", "position", "sum")],
         (4, "z"): [similarity],
@@ -73,7 +73,7 @@ def rows(lm, t):
 def strips(lm, t):
     found = units(lm, t, 5, AT)
     return {
-        (1, "z"): [found.given, found.before, found.after, found.written],
+        (0, "z"): [found.given, found.before, found.after, found.written],
         (2, "y"): [t["mlp_act", 5][:, 7]],
     }
 

@@ -276,7 +276,7 @@ def test_two_names_open_with_their_exchange_and_offer_the_rest(run_page, mini):
     assert at.text_input(key="other_box").value == (
         "When Mary and Tom left the garden, Mary gave the flowers to"
     )
-    assert "other" not in at.query_params and len(charts(at)) == 4 and not at.warning
+    assert "other" not in at.query_params and len(charts(at)) == 3 and not at.warning
     box = at.selectbox(key="other_kind")
     assert box.options == [
         "Swap the two names",
@@ -310,7 +310,7 @@ def test_a_name_of_two_tokens_is_said_and_a_text_of_one_length_is_taken(run_page
 def test_any_other_prompt_has_one_made(run_page, mini):
     at = run_page("patching", text="Once upon a time there was a")
     made = at.text_input(key="other_box").value
-    assert len(mini.encode(made)) == 7 and len(charts(at)) == 4
+    assert len(mini.encode(made)) == 7 and len(charts(at)) == 3
     at.text_input(key="other_box").set_value("Once upon a day there was a").run()
     assert at.query_params["other"] == "Once upon a day there was a"
 
