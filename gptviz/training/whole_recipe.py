@@ -56,24 +56,23 @@ def train_whole(command: Command, args: Namespace) -> None:
     def take(leaves: Path, name: str, *options: object) -> None:
         taken(leaves, partial(command, [name, *map(str, options)]))
 
-    def run(folder: Path, minutes: float, *options: object) -> None:
+    def run(folder: Path, exported: Path, minutes: float, *options: object) -> None:
         length = TRIAL if args.trial else ["--minutes", minutes]
         choices = [*common, "--work", folder, *options, *length]
-        exported = folder / "exported"
         if not (exported / WEIGHTS).exists():
             command(["model", *map(str, choices)])
         take(exported / WEIGHTS, "export", "--work", folder, "--out", exported)
 
     learnt = [*corpus, *vocabulary, "--world-characters", characters]
     take(work / TOKENIZER_FILE, "tokenizer", *learnt, "--out", work)
-    run(books, args.books_minutes, *OF_BOOKS)
+    run(books, books / "exported", args.books_minutes, *OF_BOOKS)
     # the books have been encoded, and need not be again
     both.mkdir(exist_ok=True)
     for file in ENCODED:
         taken(both / file, partial(shutil.copyfile, books / file, both / file))
     take(both / WORLD_FILE, "world", "--tokenizer", work, "--work", both, *parts)
-    run(both, args.both_minutes, *OF_BOTH, "--begin-with", books / "exported")
-    take(args.out / "model" / WEIGHTS, "export", "--work", both, "--out", args.out / "model")
+    begins = ["--begin-with", books / "exported"]
+    run(both, args.out / "model", args.both_minutes, *OF_BOTH, *begins)
     for folder in (books, both):
         leaves = args.out / folder.name / CHECKPOINT
         taken(leaves, partial(summarize, folder, leaves))

@@ -249,7 +249,6 @@ def test_two_commands_make_the_whole_model_and_go_on_where_they_were_cut_off(
     weights = out / "model" / "model.safetensors"
     first = load_file(weights)
     weights.unlink()
-    (work / "both" / "exported" / "model.safetensors").unlink()
     capsys.readouterr()
     main(train)
     again = load_file(weights)
