@@ -121,9 +121,8 @@ def compute_rope_params(
         inv_freq = scaled_frequencies(inv_freq, freq_config)
     positions = torch.arange(context_length, dtype=torch.float32, device=device)
     angles = positions[:, None] * inv_freq  # (context_length, d/2)
-    angles = torch.cat(
-        [angles, angles], dim=1
-    )  # (context_length, d): one for each number of a pair
+    # (context_length, d/2) -> (context_length, d): one for each number of a pair
+    angles = torch.cat([angles, angles], dim=1)
     return torch.cos(angles), torch.sin(angles)
 
 

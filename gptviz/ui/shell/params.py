@@ -201,9 +201,8 @@ def load(params: Iterable[Param[Any]]) -> None:
     goes_back = address.is_history_navigation()
     query = st.query_params.to_dict()
     chosen: list[str] = []
-    if (
-        st.session_state.get(_LOADED) != address.page()
-    ):  # else they were taken, and may be others by now
+    # on the same page they were taken, and may be others by now
+    if st.session_state.get(_LOADED) != address.page():
         chosen = query.get(_CHOSEN, "").split(",")
     st.session_state[_LOADED] = address.page()
     for param in params:
