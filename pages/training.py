@@ -14,7 +14,7 @@ from gptviz.training.live.seen import Seen, look
 from gptviz.training.live.work import train_one
 from gptviz.training.loop import TrainingRun
 from gptviz.ui import sheet, words
-from gptviz.ui.parts.training import choice, recording, snapshot, story
+from gptviz.ui.parts.training import choice, recording, snapshot, story, switches
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
 from gptviz.ui.training.trainings import Training
@@ -23,7 +23,12 @@ EVERY_SECONDS = 1.5  # between two looks at a run that trains
 SLIDER = "training_slider"
 NEWEST = "newest"
 
-frame = sheet.start_page("Train one now", choices=choice.PARAMS, reads_text=False, of_model=False)
+frame = sheet.start_page(
+    "Train one now",
+    choices=[*choice.PARAMS, *switches.PARAMS],
+    reads_text=False,
+    of_model=False,
+)
 
 
 def name_of(training: Training) -> str:
@@ -221,6 +226,7 @@ def nothing_yet() -> None:
     st.html(snapshot.repeated(probe))
     with st.expander("Choose everything yourself", icon=":material/tune:"):
         choice.form()
+    switches.draw(frame)
     with sheet.details():
         details(None, None)
 
@@ -324,3 +330,4 @@ else:
         watching(now)
 
     again()
+    switches.draw(frame)

@@ -4,7 +4,7 @@ Shapes: n points of a curve, S seeds.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,7 @@ from gptviz.figures.theme import Figure, Mode, figure, palette
 ACROSS = 3  # panels in a row
 GAP = 0.03  # of the width, between two panels
 BETWEEN = 0.17  # of the height, between two rows of panels: room for a heading
-Shown = Literal["loss", "change"]
-UNITS: dict[Shown, str] = {"loss": "loss, nats per token", "change": "change of the loss, nats"}
+UNITS = {"loss": "loss, nats per token", "change": "change of the loss, nats"}
 
 
 def signed(change: float) -> str:
@@ -35,7 +34,7 @@ def switch_curves(
     base: str,
     last: int,
     mode: Mode,
-    shown: Shown = "loss",
+    shown: str = "loss",
 ) -> Figure:
     """A panel for each of the `variants` but `base`: their validation losses over the steps, up to `last`.
 
@@ -97,7 +96,7 @@ def _lines(
     common: pd.DataFrame,
     color: str,
     mode: Mode,
-    shown: Shown,
+    shown: str,
 ) -> list[dict[str, Any]]:
     """The traces of a panel, of losses (n, S): the base dashed, each seed thin, the mean of the seeds strong."""
     if own.empty:
@@ -137,7 +136,7 @@ def _in_common(mine: pd.DataFrame, base: pd.DataFrame) -> tuple[pd.DataFrame, pd
     return mine[seeds], base[seeds]
 
 
-def _ends(pairs: Sequence[tuple[pd.DataFrame, pd.DataFrame]], shown: Shown) -> list[float]:
+def _ends(pairs: Sequence[tuple[pd.DataFrame, pd.DataFrame]], shown: str) -> list[float]:
     """The range of all numbers that are drawn, which all panels share; 0 is in it where changes are."""
     if shown == "change":
         tables = [own - common for own, common in pairs]
@@ -153,7 +152,7 @@ def _ends(pairs: Sequence[tuple[pd.DataFrame, pd.DataFrame]], shown: Shown) -> l
 
 
 def _base_note(
-    grid: pd.DataFrame, base: str, lowest: float, last: int, mode: Mode, shown: Shown
+    grid: pd.DataFrame, base: str, lowest: float, last: int, mode: Mode, shown: str
 ) -> dict[str, Any]:
     """The name of the dashed line, in the first panel, where the line is at half of the steps."""
     y = 0.0

@@ -15,6 +15,7 @@ from gptviz.analysis.head_general import general
 from gptviz.analysis.head_trial import trial
 from gptviz.jobs import Job, Queue
 from gptviz.models import convert
+from gptviz.training.live.side_by_side import learn_aside
 from gptviz.ui import heads, jobs
 from gptviz.ui.models import apart, in_use as models
 from gptviz.ui.models.choice import Choice
@@ -24,6 +25,8 @@ from gptviz.ui.shell.navigation import SCRIPTS, page_file
 from tests.specs import given, opened
 
 RunPage = Callable[..., AppTest]
+
+MINUTES = (general, trial, learn_aside)  # works that take minutes
 
 # An AppTest looks for components in all installed packages, which takes four times as long as a page;
 # once is enough.
@@ -108,11 +111,12 @@ def prompt_of(at: AppTest) -> str:
 def not_started(
     monkeypatch: pytest.MonkeyPatch, told: Callable[[Job], object] = lambda job: None
 ) -> None:
-    """From now on what is measured of heads is not worked on: `told` hears of it. All else is."""
+    """From now on what is measured of heads, and a training of the five switches, is not worked on: `told`
+    hears of it. All else is."""
     start = Queue.start
 
     def perhaps(self: Queue, job: Job, who: str) -> None:
-        told(job) if job.task.function in (general, trial) else start(self, job, who)
+        told(job) if job.task.function in MINUTES else start(self, job, who)
 
     monkeypatch.setattr(Queue, "start", perhaps)
 

@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -194,6 +194,7 @@ def table(learnt: Sequence[Learnt]) -> pd.DataFrame:
     return pd.DataFrame(points, columns=["variant", "seed", "step", "train", "validation"])
 
 
+@lru_cache(maxsize=8)
 def sizes(config: LiveConfig) -> pd.DataFrame:
     """What each variant takes, without any training: columns variant, parameters, cache.
 
