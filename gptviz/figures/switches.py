@@ -84,8 +84,10 @@ def switch_curves(
         if column == 0:
             layout[yaxis] |= {"title": {"text": UNITS[shown]}}
         if shown == "change":
-            layout["shapes"].append(marks.across(0, marks.ghost_stroke(mode), axes))
-    layout["annotations"].append(_base_note(grids[base], base, ends[0], last, mode, shown))
+            level = marks.across(0, marks.ghost_stroke(mode), axes)
+            layout["shapes"].append(level | {"layer": "below"})
+    note = _base_note(pairs, base, ends[0], last, mode, shown)
+    layout["annotations"].append(note)
     return figure(traces, layout, mode, height=240 * rows, t=30)
 
 
@@ -152,13 +154,24 @@ def _ends(pairs: Sequence[tuple[pd.DataFrame, pd.DataFrame]], shown: str) -> lis
 
 
 def _base_note(
-    grid: pd.DataFrame, base: str, lowest: float, last: int, mode: Mode, shown: str
+    pairs: Sequence[tuple[pd.DataFrame, pd.DataFrame]],
+    base: str,
+    lowest: float,
+    last: int,
+    mode: Mode,
+    shown: str,
 ) -> dict[str, Any]:
-    """The name of the dashed line, in the first panel, where the line is at half of the steps."""
+    """The name of the dashed line at half of the steps, in the panel where it is farthest from the other line."""
+    far = [
+        abs(float((own - common).to_numpy().mean())) if own.size else 0.0 for own, common in pairs
+    ]
+    place = int(np.argmax(far))
+    common = pairs[place][1]
     y = 0.0
     if shown == "loss":
         y = lowest
-        if not grid.empty:
-            y = float(grid.mean(axis=1).iloc[len(grid) // 2])
-    color = palette(mode).quiet
-    return marks.note(f"dashed: {marks.safe(base)}", last / 2, y, color, 13, yanchor="bottom")
+        if common.size:
+            y = float(common.mean(axis=1).iloc[len(common) // 2])
+    axes, _ = marks.axis_names(place + 1)
+    where = {"xref": axes[0], "yref": axes[1], "yanchor": "bottom"}
+    return marks.note(f"dashed: {marks.safe(base)}", last / 2, y, palette(mode).quiet, 13, **where)

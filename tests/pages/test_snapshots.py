@@ -309,9 +309,13 @@ SHARES = {
 
 
 def programs(at) -> list[str]:
-    """What the tabs *Code* show; Train one now with 20 steps, as all 600 take half a minute."""
+    """What the tabs *Code* show; Train one now with few steps, as all of them take minutes."""
     codes = [code.value for code in at.code if "picture = " in code.value]
-    return [code.replace("train_one()", "train_one({'steps': 20})") for code in codes]
+    few = {"train_one()": "train_one({'steps': 20})"}
+    few["curves('chapter', (123, 124, 125))"] = "curves('chapter', (123,), {'steps': 1})"
+    for whole, part in few.items():
+        codes = [code.replace(whole, part) for code in codes]
+    return codes
 
 
 def run_program(code: str, folder: Path) -> dict:

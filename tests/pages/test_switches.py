@@ -121,7 +121,7 @@ def test_a_part_of_it_is_drawn_while_the_rest_is_trained(short, monkeypatch):
             "end **0.030 nats** above GPT-2's loss.",
             "A higher loss with each of these 2 seeds",
         ),
-        ((-0.1, 0.3), "end now above, now below GPT-2.", "The seeds do not agree on RoPE."),
+        ((-0.1, 0.3), "end now above, now below GPT-2.", "The seeds do not agree on RoPE. Of 2 switches"),
     ],
 )
 def test_what_is_said_is_what_all_seeds_show(changes, said, told):
@@ -139,5 +139,5 @@ def test_what_is_said_is_what_all_seeds_show(changes, said, told):
 def test_nobody_is_told_that_a_model_is_better(short):
     at = over(run_page("training", switch_on="on", switch_seeds=1))
     section = words(at)[words(at).index("all five together") :]
-    assert "better" not in section.replace("between the best", "")
+    assert "better" not in section
     assert "With this one seed" in paragraph(at, "all five together")

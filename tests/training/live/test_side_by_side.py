@@ -1,6 +1,7 @@
 """The five switches trained: the same batches for all, the watched run for one, and what is made of their ends."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from gptviz.training.live.side_by_side import (
     VARIANTS,
     Learnt,
     agrees,
+    by_luck,
     compare,
     curves,
     ends,
@@ -93,10 +95,10 @@ def test_sizes_are_those_of_the_models():
 
 
 def test_the_table_is_the_curves_last_points():
-    config = replace(SMALL, steps=2, every=2)
-    points = curves("repeats", (7, 9), config)
+    changes = asdict(replace(SMALL, steps=2, every=2))
+    points = curves("repeats", (7, 9), changes)
     assert len(points) == 2 * len(VARIANTS) and [*points["seed"].unique()] == [7, 9]
-    compared = compare("repeats", (7, 9), config).set_index("variant")
+    compared = compare("repeats", (7, 9), changes).set_index("variant")
     for variant in VARIANTS:
         mine, base = (
             points[points["variant"] == name].set_index("seed")["validation"]
@@ -123,6 +125,17 @@ def test_seeds_agree_only_where_all_of_them_do():
     found = ends(runs).set_index("variant")
     assert found.loc["RoPE"].tolist() == pytest.approx([2.3, 1.9, 2.7, -0.2, -0.3, -0.1])
     assert [agrees(row) for _, row in found.iterrows()] == [0, -1, 0, 1]
+    tiny = [learnt(BASE, 1, 2.0), learnt("RoPE", 1, 2.0004)]
+    assert [agrees(row) for _, row in ends(tiny).iterrows()] == [0, 0]
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 3, 5])
+def test_luck_is_counted(seeds):
+    """Of all ways in which coins can fall, the share in which all fall alike."""
+    ways = [*product((-1, 1), repeat=seeds)]
+    assert by_luck(seeds) == sum(len({*way}) == 1 for way in ways) / len(ways)
+    with pytest.raises(ValueError, match="seeds is 0"):
+        by_luck(0)
 
 
 def test_what_cannot_be_compared_is_a_sentence():

@@ -12,7 +12,7 @@ from gptviz.figures.switches import signed, switch_curves
 from gptviz.jobs import Job
 from gptviz.training.live import side_by_side
 from gptviz.training.live.config import LiveConfig
-from gptviz.training.live.side_by_side import BASE, SEEDS, VARIANTS, Learnt, agrees
+from gptviz.training.live.side_by_side import BASE, SEEDS, VARIANTS, Learnt, agrees, by_luck
 from gptviz.training.live.switched import SwitchedModel, hidden_dim, kv_groups
 from gptviz.ui import jobs, sheet, tables
 from gptviz.ui.buttons import button
@@ -117,7 +117,8 @@ def asking(every: Sequence[Job[Learnt]], seeds: int) -> None:
     active = [job for job in every if job.active]
     if not every:
         label = f"Train all {len(VARIANTS)}, {counted(seeds, 'seed')} each"
-        button(label, "switch_start", ON.set, True, icon="play_arrow", primary=True)
+        help = "With three seeds it takes one to two minutes on two cores that do nothing else."
+        button(label, "switch_start", ON.set, True, icon="play_arrow", primary=True, help=help)
         return
     if not active:
         return
@@ -188,6 +189,10 @@ def told(ends: pd.DataFrame, seeds: int) -> str:
             sentences.append(f"A {side} loss with each of these {seeds} seeds: {named}.")
     if unsure:
         sentences.append(f"The seeds do not agree on {listed(unsure)}.")
+    once = round(1 / by_luck(seeds))
+    sentences.append(
+        f"Of {once} switches without any effect, one has {seeds} seeds that agree by luck."
+    )
     return " ".join(sentences)
 
 
@@ -249,16 +254,16 @@ def sizes(config: LiveConfig, ends: pd.DataFrame | None) -> None:
     st.html(tables.STYLE + tables.table("switch_table", heads, rows))
     said = (
         "The cache has a key and a value of each token, in float32: it grows with the text. SwiGLU is "
-        f"{hidden_dim(config.emb_dim)} wide, so that its three matrices have as many numbers as GELU's two. "
+        f"{hidden_dim(config.emb_dim)} wide, so that its three matrices have as many numbers as GELU's two."
     )
     if ends is not None:
-        said += "± is half of the distance between the best and the worst seed. "
-    said += (
-        f"All begin with the same numbers wherever they have the same matrix, see the same batches, and learn at "
-        f"a rate of {config.learning_rate:g}. {counted(config.steps, 'step')} of a small model decide nothing "
-        "about large ones."
-    )
+        said += " ± is half of the distance from the lowest seed to the highest."
     st.caption(said)
+    st.caption(
+        "With the same seed all seven begin with the same numbers, wherever they have the same matrix, and see the "
+        f"same batches. {counted(config.steps, 'step')} of a small model, at one learning rate of "
+        f"{config.learning_rate:g}, decide nothing about large models."
+    )
 
 
 def ways_of(config: LiveConfig) -> dict[str, str]:
@@ -268,10 +273,10 @@ def ways_of(config: LiveConfig) -> dict[str, str]:
     return {
         BASE: "",
         "RMSNorm": "divides by the size alone: no mean, no shift",
-        "RoPE": "rotates queries and keys by their positions",
+        "RoPE": "rotates queries and keys; no position vectors",
         "SwiGLU": "multiplies by a gate",
         "grouped keys": f"{counted(groups, 'key')} and values for {counted(gpt.n_heads, 'head')}",
-        "no biases": "adds nothing to a product",
+        "no biases": "adds no vector after a matrix or a norm",
         ALL: "all of these",
     }
 
