@@ -121,7 +121,11 @@ def test_a_part_of_it_is_drawn_while_the_rest_is_trained(short, monkeypatch):
             "end **0.030 nats** above GPT-2's loss.",
             "A higher loss with each of these 2 seeds",
         ),
-        ((-0.1, 0.3), "end now above, now below GPT-2.", "The seeds do not agree on RoPE. Of 2 switches"),
+        (
+            (-0.1, 0.3),
+            "end now above, now below GPT-2.",
+            "The seeds do not agree on RoPE. Of 2 switches",
+        ),
     ],
 )
 def test_what_is_said_is_what_all_seeds_show(changes, said, told):

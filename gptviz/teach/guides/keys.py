@@ -47,9 +47,13 @@ from gptviz.teach.guides.guide import Question
 from gptviz.text.as_text import as_code, escaped
 from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import show_token
+from gptviz.training.live import side_by_side
 
 MOST_COPIED = 10**9  # bytes of a model that is copied to be trained for a step
 CACHED = 0.01  # of a logit: a pass that goes on from kept keys and values adds up in another order
+
+MOST_TRAINED = 40  # steps of a question: two models take a second or two for 20
+ABOUT = 0.01  # of the parameters: what is less is about as many
 
 RANDOM_CIRCUITS = 10  # beside each circuit that was handed in
 SENTENCE = 8  # tokens: on fewer, a large share is easily had
@@ -859,6 +863,78 @@ def one_step(q: Asked, rate: float) -> Answer:
         )
     total = sum(parameter.numel() for parameter in old_parameters)
     return q.percent(changed / total, 10, **facts, parameters=many(total))
+
+
+# ---- of five switches from GPT-2 to Llama, as the page "Train one now" trains them ----
+
+
+@functools.lru_cache(maxsize=1)
+def _switch_sizes() -> pd.DataFrame:
+    """What each variant takes, a row each: parameters, and bytes of the cache for a full context."""
+    return side_by_side.sizes(side_by_side.usual("chapter")).set_index("variant")
+
+
+@_key("number")
+def switch_cache(q: Asked, variant: str) -> Answer:
+    """Ask how much of GPT-2's cache this variant's takes, in percent."""
+    caches = _switch_sizes()["cache"]
+    cache = int(caches[one_of("variant", variant, caches.index)])
+    base = int(caches[side_by_side.BASE])
+    tokens = side_by_side.usual("chapter").context_length
+    facts = {"cache": f"{cache:,}", "base_cache": f"{base:,}", "tokens": str(tokens)}
+    return q.percent(cache / base, 2, **facts)
+
+
+@_key("number")
+def switch_saves(q: Asked, variant: str) -> Answer:
+    """Ask how many parameters less than GPT-2 this variant has."""
+    sizes = _switch_sizes()["parameters"]
+    own = int(sizes[one_of("variant", variant, sizes.index)])
+    base = int(sizes[side_by_side.BASE])
+    return q.number(base - own, f"{base - own:,}", 0.5, parameters=f"{own:,}", base=f"{base:,}")
+
+
+@_key("choice")
+def switch_size(q: Asked, variant: str) -> Answer:
+    """Ask whether this variant has more parameters than GPT-2, fewer, or as many within 1 %."""
+    sizes = _switch_sizes()["parameters"]
+    own = int(sizes[one_of("variant", variant, sizes.index)])
+    base = int(sizes[side_by_side.BASE])
+    change = own / base - 1
+    truth = 1
+    if change > ABOUT:
+        truth = 0
+    elif change < -ABOUT:
+        truth = 2
+    facts = {"parameters": f"{own:,}", "base": f"{base:,}"}
+    return q.choice(("More", "About as many", "Fewer"), truth, **facts)
+
+
+@functools.lru_cache(maxsize=8)
+def _after(variant: str, steps: int) -> float:
+    """The validation loss of a variant after so many steps on the chapter, with the first seed."""
+    config = replace(side_by_side.usual("chapter"), steps=steps, every=steps)
+    with forward.alone(), torch.enable_grad():
+        return side_by_side.learn(variant, config).final
+
+
+@_key("choice")
+def switch_loss(q: Asked, variant: str, steps: int) -> Answer:
+    """Ask whether this variant's loss on unseen text of the chapter is lower than GPT-2's after a few steps.
+
+    Both are trained here, with the first seed.
+    """
+    if not 1 <= steps <= MOST_TRAINED:
+        raise CannotAsk(f"steps is {steps}; a question may train {MOST_TRAINED} steps at most")
+    own = _after(variant, steps)
+    base = _after(side_by_side.BASE, steps)
+    return q.choice(("Lower", "Higher"), int(own > base), loss=fixed(own, 2), base=fixed(base, 2))
+
+
+@_key("number")
+def seeds_agree(q: Asked, seeds: int) -> Answer:
+    """Ask how probable it is, in percent, that all seeds show the same sign where a switch changes nothing."""
+    return q.percent(side_by_side.by_luck(seeds), 3, ways=f"{2**seeds:,}")
 
 
 # ---- what a class hunts for: what is given is (a text, "4.3" or "4.3+5.0") of the finder's own screen ----

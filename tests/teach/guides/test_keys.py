@@ -1,6 +1,7 @@
 """The keys of questions are what the model gives: each against its own definition, on two models."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -17,6 +18,8 @@ from gptviz.teach.guides import Question, files, keys, read
 from gptviz.teach.guides.answers import CannotAsk
 from gptviz.teach.guides.keys import KEYS
 from gptviz.training.datasets import TokenWindows
+from gptviz.training.live import side_by_side
+from gptviz.training.live.switched import SwitchedModel
 from tests.conftest import random_lm
 from tests.models.checkpoints import makers
 
@@ -445,6 +448,31 @@ def test_counts_and_one_step(model):
     assert float(step.facts["before"]) == pytest.approx(mean, abs=0.006)
 
 
+def test_the_five_switches(lm):
+    """Against models that are built and trained here: what is asked knows nothing of the model that is shown."""
+    config = side_by_side.usual("chapter")
+    gpt = config.gpt_config(len({*chapter()}))
+    built = {name: SwitchedModel(gpt, on) for name, on in side_by_side.VARIANTS.items()}
+    count = {name: sum(w.numel() for w in model.parameters()) for name, model in built.items()}
+    for variant, model in built.items():
+        share = model.trf_blocks[0].att.W_key.out_features / gpt.emb_dim
+        cache, _ = asked(lm, "switch_cache", 100 * share, variant)
+        assert cache.right and cache.shown == percent(share) and cache.facts["tokens"] == "64"
+        saved, _ = asked(lm, "switch_saves", count["GPT-2"] - count[variant], variant)
+        assert saved.right and not asked(lm, "switch_saves", -1, variant)[0].right
+        size, _ = asked(lm, "switch_size", None, variant)
+        assert (size.truth == "Fewer") == (count[variant] < 0.99 * count["GPT-2"])
+        assert (size.truth == "More") == (count[variant] > 1.01 * count["GPT-2"])
+    assert asked(lm, "switch_saves", None, "RoPE")[0].truth == gpt.context_length * gpt.emb_dim
+    found, _ = asked(lm, "switch_loss", None, "RoPE", 4)
+    few = replace(config, steps=4, every=4)
+    loss, base = (side_by_side.learn(name, few).final for name in ("RoPE", "GPT-2"))
+    assert found.facts == {"loss": fixed(loss, 2), "base": fixed(base, 2)}
+    assert (found.truth == "Lower") == (loss < base)
+    agree, _ = asked(lm, "seeds_agree", 25, 3)
+    assert agree.right and agree.facts["ways"] == "8"  # of eight ways, +++ and ---
+
+
 @pytest.mark.parametrize(
     ("said", "name", "given", "arguments"),
     [
@@ -473,6 +501,9 @@ def test_counts_and_one_step(model):
         ("3", "undivided", None, [3]),
         ("word is .moon.", "hand_mirror", None, ["simple", "moon", "one"]),
         ("has no", "after_character", None, ["ß"]),
+        ("variant is 'Lama'", "switch_cache", None, ["Lama"]),
+        ("steps is 600; a question may train 40", "switch_loss", None, ["RoPE", 600]),
+        ("seeds is 0", "seeds_agree", None, [0]),
     ],
 )
 def test_what_cannot_be_asked_is_a_sentence(mini, said, name, given, arguments):
