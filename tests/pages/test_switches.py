@@ -48,7 +48,7 @@ def test_it_trains_at_a_click_and_shows_what_came_of_it(short):
     assert "switch_curves" not in keys(at) and not jobs.queue()._jobs
     assert [row[0] for row in table(at, "switch_table")] == [*VARIANTS]
     at = at.button(key="switch_start").click().run()
-    assert at.session_state["switch_on"] and len(jobs.queue()._jobs) == len(VARIANTS)
+    assert at.session_state["switch_on"] == "repeats-1" and len(jobs.queue()._jobs) == len(VARIANTS)
     at = over(at)
     expected = compare("repeats", (123,)).set_index("variant")
     rows = {row[0]: row[2:] for row in table(at, "switch_table")}
@@ -74,6 +74,11 @@ def test_it_trains_at_a_click_and_shows_what_came_of_it(short):
     base = points[points["variant"] == BASE]["validation"].to_numpy()
     own = points[points["variant"] == ALL]["validation"].to_numpy()
     assert np.allclose(means[-1]["y"], own - base)
+    # another choice waits for a click; what somebody has trained is there without one
+    at = at.segmented_control(key="switch_task").set_value("chapter").run()
+    assert "switch_start" in keys(at) and len(jobs.queue()._jobs) == len(VARIANTS)
+    other = run_page("training", switch_seeds=1, switch_task="repeats")
+    assert table(other, "switch_table")[-1][4:] == [*rows[ALL]][2:]
 
 
 def test_what_is_stopped_is_not_asked_for_again(short, monkeypatch):
@@ -97,7 +102,7 @@ def test_a_part_of_it_is_drawn_while_the_rest_is_trained(short, monkeypatch):
             fill(self)
 
     monkeypatch.setattr(Queue, "_fill", two)
-    at = run_page("training", switch_on="on", switch_seeds=1)
+    at = run_page("training", switch_on="chapter-1", switch_seeds=1)
     for job in [*jobs.queue()._jobs.values()][:done]:
         assert job.join(120)
     at = at.run()
@@ -141,7 +146,7 @@ def test_what_is_said_is_what_all_seeds_show(changes, said, told):
 
 
 def test_nobody_is_told_that_a_model_is_better(short):
-    at = over(run_page("training", switch_on="on", switch_seeds=1))
+    at = over(run_page("training", switch_on="chapter-1", switch_seeds=1))
     section = words(at)[words(at).index("all five together") :]
     assert "better" not in section
     assert "With this one seed" in paragraph(at, "all five together")

@@ -39,7 +39,7 @@ CALLERS = {
     "parts/generate/beams.py": ("generate", {"ask": "beams", "written": 1}, ()),
     "pages/logit_lens.py": ("logit_lens", {"text": "The cat sat. " * 5}, ("lens_all",)),
     "pages/baselines.py": ("baselines", {"base_steps": 50, "base_step": 50}, ()),
-    "parts/training/switches.py": ("training", {"switch_on": "on", "switch_seeds": 1}, ()),
+    "parts/training/switches.py": ("training", {"switch_on": "chapter-1", "switch_seeds": 1}, ()),
     "parts/heads/waiting.py": ("heads", {}, ()),
     "pages/heads.py": ("heads", {}, ()),
 }

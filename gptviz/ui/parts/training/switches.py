@@ -1,7 +1,6 @@
 """Five switches from GPT-2 to Llama, trained beside each other: their curves, and what each of them takes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -29,7 +28,8 @@ EVERY_SECONDS = 1.5  # between two looks at what is being trained
 MANY = (1, 3, 5)  # how many seeds there may be
 ALL = "Llama: all five"
 
-ON = Param("switch_on", bool, False)
+# what was asked for, such as "chapter-3": another choice than that waits for a click
+ON: Param[str | None] = Param("switch_on", str, None)
 TASK = Param("switch_task", str, "chapter", if_there)
 COUNT = Param("switch_seeds", int, 3, if_there)
 SHOWN = Param("switch_shown", str, "loss", if_there)
@@ -39,9 +39,7 @@ PARAMS: tuple[Param, ...] = (ON, TASK, COUNT, SHOWN)
 def draw(frame: Frame) -> None:
     """Draw the section: its question, its sentence, the curves, the table, and a box of details."""
     st.subheader("What do five switches from GPT-2 to Llama change?", anchor=False)
-    task = TASK.within(side_by_side.USUAL)
-    seeds = tuple(SEEDS[0] + i for i in range(COUNT.within(MANY)))
-    goes_on = ON.value and any(job.active for job in asked(task, seeds))
+    goes_on = is_on() and any(job.active for job in asked())
 
     @st.fragment(run_every=EVERY_SECONDS if goes_on else None)
     def watching() -> None:
@@ -54,57 +52,82 @@ def draw(frame: Frame) -> None:
 def section(frame: Frame, went_on: bool) -> None:
     """Draw what there is by now; run the page again when all is trained, so that nobody looks any more."""
     above = st.container()
-    task, seeds = choices()
+    choices()
+    seeds = COUNT.value
     every: list[Job[Learnt]] = []
-    if ON.value:
-        every = asked(task, seeds)
+    if is_on():
+        every = asked()
     if went_on != any(job.active for job in every):
         st.rerun()
     learnt = [job.value for job in every if job.state == "done"]
-    config = side_by_side.usual(task)
+    config = side_by_side.usual(TASK.value)
     with above:
-        prose(sentence(learnt, len(seeds)), "parameter", "cache")
-    asking(every, len(seeds))
+        prose(sentence(learnt, seeds), "parameter", "cache")
+    asking(every, seeds)
     if learnt:
         curves(frame, learnt, config)
     ends = None
     if learnt and all(job.state == "done" for job in every):
         ends = side_by_side.ends(learnt)
-        prose(told(ends, len(seeds)))
+        prose(told(ends, seeds))
     sizes(config, ends)
     with sheet.details("the switches"):
-        details(frame, task, seeds, config, learnt)
+        details(frame, config, learnt)
 
 
-def choices() -> tuple[str, tuple[int, ...]]:
-    """Draw what is trained on, and with how many seeds; return the task and the seeds."""
+def choices() -> None:
+    """Draw what is trained on, and with how many seeds."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        task = TASK.choose(
-            "All seven train on", {name: TASK_NAMES[name] for name in side_by_side.USUAL}
-        )
-        count = COUNT.choose("Each with", {n: counted(n, "seed") for n in MANY})
-    return task, tuple(SEEDS[0] + i for i in range(count))
+        tasks = {name: TASK_NAMES[name] for name in side_by_side.USUAL}
+        TASK.choose("All seven train on", tasks)
+        COUNT.choose("Each with", {n: counted(n, "seed") for n in MANY})
 
 
 # ---- the work ----
 
 
-def asked(task: str, seeds: Sequence[int]) -> list[Job[Learnt]]:
-    """A job for each variant and seed, which the server's queue knows or begins; the first seed's come first.
+def chosen() -> str:
+    """The name of what would be trained now."""
+    return f"{TASK.within(side_by_side.USUAL)}-{COUNT.within(MANY)}"
+
+
+def is_on() -> bool:
+    """Whether what is chosen was asked for by a click, or is there since somebody has trained it."""
+    if ON.value == chosen():
+        return True
+    known = [jobs.find(run, side_by_side.learn_aside, *given) for run, given in tasks_of()]
+    return all(job is not None and job.state == "done" for job in known)
+
+
+def seeds_of() -> tuple[int, ...]:
+    """The seeds that are chosen: so many, one after another."""
+    return tuple(SEEDS[0] + i for i in range(COUNT.within(MANY)))
+
+
+def tasks_of() -> list[tuple[Run, tuple[str, LiveConfig]]]:
+    """What the queue is asked for: a variant and its choices each, the first seed's before the second's.
 
     What is trained depends on no model that a visitor has chosen: the bundled one is handed over.
     """
     run = Run(models.in_use(Choice()).key, (0,))
+    task = TASK.within(side_by_side.USUAL)
+    return [
+        (run, (variant, side_by_side.usual(task, seed)))
+        for seed in seeds_of()
+        for variant in VARIANTS
+    ]
+
+
+def asked() -> list[Job[Learnt]]:
+    """A job for each variant and seed, which the server's queue knows or begins; this visitor waits for it."""
     every = []
-    for seed in seeds:
-        config = replace(side_by_side.usual(task), seed=seed)
-        for variant in VARIANTS:
-            job = jobs.ask(run, side_by_side.learn_aside, variant, config)
-            if job.state == "stopped":
-                job.start(jobs.visitor())
-            if job.active:
-                job.look(jobs.visitor())
-            every.append(job)
+    for run, given in tasks_of():
+        job = jobs.ask(run, side_by_side.learn_aside, *given)
+        if job.state == "stopped":
+            job.start(jobs.visitor())
+        if job.active:
+            job.look(jobs.visitor())
+        every.append(job)
     return every
 
 
@@ -118,7 +141,7 @@ def asking(every: Sequence[Job[Learnt]], seeds: int) -> None:
     if not every:
         label = f"Train all {len(VARIANTS)}, {counted(seeds, 'seed')} each"
         help = "With three seeds it takes one to two minutes on two cores that do nothing else."
-        button(label, "switch_start", ON.set, True, icon="play_arrow", primary=True, help=help)
+        button(label, "switch_start", ON.set, chosen(), icon="play_arrow", primary=True, help=help)
         return
     if not active:
         return
@@ -136,17 +159,16 @@ def asking(every: Sequence[Job[Learnt]], seeds: int) -> None:
 
 def stop() -> None:
     """Callback: nobody waits for these trainings any more; what is done stays known."""
-    task = TASK.within(side_by_side.USUAL)
-    for job in asked(task, [SEEDS[0] + i for i in range(COUNT.within(MANY))]):
-        if job.active:
+    for run, given in tasks_of():
+        job = jobs.find(run, side_by_side.learn_aside, *given)
+        if job is not None and job.active:
             job.leave(jobs.visitor())
-    ON.set(False)
+    ON.set(None)
 
 
 def again() -> None:
     """Callback: try once more what failed."""
-    task = TASK.within(side_by_side.USUAL)
-    for job in asked(task, [SEEDS[0] + i for i in range(COUNT.within(MANY))]):
+    for job in asked():
         job.start(jobs.visitor())
 
 
@@ -281,9 +303,7 @@ def ways_of(config: LiveConfig) -> dict[str, str]:
     }
 
 
-def details(
-    frame: Frame, task: str, seeds: Sequence[int], config: LiveConfig, learnt: Sequence[Learnt]
-) -> None:
+def details(frame: Frame, config: LiveConfig, learnt: Sequence[Learnt]) -> None:
     """Name the tables behind the curves and the program that gives them."""
     if learnt:
         told = "Training and validation loss in nats per token, for each variant, seed and step."
@@ -294,8 +314,8 @@ def details(
         frame,
         [SwitchedModel.__init__, side_by_side.learn],
         side_by_side.curves,
-        task,
-        tuple(seeds),
+        TASK.value,
+        seeds_of(),
         key="switch_code",
         what="the switches",
     )
