@@ -153,7 +153,7 @@ def test_lessons_are_listed_and_a_teachers_own_file_is_opened(open_page, tmp_pat
     )
     page = open_page()
     press(page.get_by_role("button", name="Lessons"))
-    last = page.get_by_role("link", name="Lesson 8")
+    last = page.get_by_role("link", name="Lesson 9")
     assert last.evaluate(
         "link => [...link.children].every(part => part.scrollWidth <= part.clientWidth)"
     )
