@@ -12,6 +12,7 @@ needed, and nothing is fetched.
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,12 @@ def ahead(others: tuple[str, ...]) -> str:
     files += [f"../static/js/{other}" for other in others]
     pieces = ", ".join(f"() => import({json.dumps(file)})" for file in files)
     return _serve("ahead", f"export const pieces = [{pieces}];")
+
+
+def component_files(names: Iterable[str]) -> list[str]:
+    """The files of these components, and what they import."""
+    preact, _ = scope()
+    return [*map(_component, names), _kernel(), _serve("preact", preact)]
 
 
 def served(file: str) -> str | None:
