@@ -43,6 +43,9 @@ SMALLER = 380  # under the strip of changes, or beside arcs
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
 FEWEST = 8  # places on an axis of keys
 TICKS = 24  # the most of them that are named
+STEPS = (
+    "attention_steps"  # what is drawn once its reader is near: eight small matrices, five charts
+)
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
 
 frame = sheet.start_page(
@@ -95,9 +98,12 @@ if shown == marks.UNCHANGED:
     side = marks.UNCHANGED
 row = [None if math.isnan(weight) else weight for weight in drawn.now[at, : at + 1].tolist()]
 scene.strip(weights=row + [None] * (len(labels) - at - 1))
-with worked_out:
-    st.subheader("How one weight comes about", anchor=False)
-    key = key_choice.key_input(scene, drawn.now[at, : at + 1])
+if sheet.is_near(STEPS):
+    with worked_out:
+        st.subheader("How one weight comes about", anchor=False)
+        key = key_choice.key_input(scene, drawn.now[at, : at + 1])
+else:
+    key = key_choice.chosen(scene, drawn.now[at, : at + 1])
 pick = key_choice.picker(scene)
 
 # ---- what the head does ----
@@ -383,6 +389,7 @@ with reading:
 
 # ---- the steps ----
 
+sheet.end_unless_near(STEPS)
 with way:
     title = f"The steps of block {block}, head {head}"
     st.subheader(title, anchor=False)

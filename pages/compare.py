@@ -417,6 +417,7 @@ st.markdown(
 
 # ---- what each expects next ----
 
+sheet.end_unless_near("expected")
 st.subheader("What does each side expect next?", anchor=False)
 sentence = st.container()
 nexts = sheet.compared(scene.run, their_run, compare.expected, left_at, right_at)

@@ -195,6 +195,7 @@ sheet.example_row("A copied passage", "A name comes back", "A quotation closes",
 
 # ---- in general ----
 
+sheet.end_unless_near("heads_in_general")
 if general is not None:
     st.subheader("Does every head always do the same?", anchor=False)
     numbers = general.table[["block", "head", "role", "share"]].itertuples(index=False)

@@ -326,6 +326,7 @@ with above:
 
 # ---- the parts that change it most ----
 
+sheet.end_unless_near("parts")
 st.subheader("Which parts matter most?", anchor=False)
 rows = order[:LISTED]
 

@@ -101,6 +101,7 @@ words.prose(
 
 # ---- one scheme ----
 
+sheet.end_unless_near("position_schemes")
 st.subheader("What does each position get?", anchor=False)
 above = st.container()
 scheme = SCHEME.choose("Positions", lesson.SCHEMES, label_visibility="collapsed")

@@ -218,6 +218,7 @@ sheet.example_row("A copied passage", "He and she", "Once upon a time")
 
 # ---- the ladder ----
 
+sheet.end_unless_near("ladder")
 st.subheader("How large, and in which direction?", anchor=False)
 scene.chart(
     figures.ladder(streams, at, scene.label, block, scene.mode),

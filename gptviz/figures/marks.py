@@ -198,7 +198,7 @@ def signed_axis(limit: float, mode: Mode, right: float) -> Drawn:
             "orientation": "h", "x": right, "xanchor": "right", "len": 0.3,
             "y": 1, "yref": "container", "yanchor": "top", "thickness": 8, "outlinewidth": 0,
             "tickvals": [-limit, 0, limit], "ticktext": [f"−{end}", "0", end],
-            "ticks": "", "tickfont": {"size": 12}, "ypad": 4, "xpad": 0,
+            "ticks": "", "ticklabeloverflow": "allow", "tickfont": {"size": 12}, "ypad": 4, "xpad": 0,
         },
     }  # fmt: skip
 

@@ -240,6 +240,8 @@ def _axis(mode: Mode) -> dict[str, Any]:
         "showline": False,
     }
     small = {"exponentformat": "power"}  # 2×10⁻⁵, where Plotly would write 20μ
+    # labels have room (automargin): Plotly would lay out the page once a label, to see whether it fits
+    small |= {"ticklabeloverflow": "allow"}
     return look | small | {"ticks": "", "fixedrange": True, "title": {"font": {"size": LABEL}}}
 
 

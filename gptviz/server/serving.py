@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
 from gptviz.files.owned_folder import TRAININGS, UPLOADS, WORKS, sweep
-from gptviz.server import log, watching
+from gptviz.server import early, log, watching
 from gptviz.ui import jobs
 from gptviz.ui.components.code import PATH, served
 from gptviz.ui.models.budget import absent, budget, end
@@ -116,7 +116,7 @@ class Doors:
     """ASGI middleware: an upload must fit in the server's room, and is removed soon after its visitor left.
 
     The server's numbers (`/_stcore/metrics`) are open where GPTVIZ_METRICS=1. A page tells its browser whom
-    it may ask (POLICY).
+    it may ask (POLICY), and what it will need (`early`).
     """
 
     def __init__(self, app: ASGIApp):
@@ -131,6 +131,7 @@ class Doors:
                 headers = MutableHeaders(raw=list(message["headers"]))
                 if headers.get("content-type", "").startswith("text/html"):
                     headers["content-security-policy"] = POLICY
+                    headers["link"] = early.links(path)
                     message = {**message, "headers": headers.raw}
             await send(message)
 

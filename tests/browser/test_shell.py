@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gptviz.ui.components.theme_watch import charts_file
+from gptviz.ui.components.theme_watch import PARTS, charts_file, streamlit_file
 from gptviz.ui.shell.navigation import PAGES, SECTIONS
 from tests.browser.conftest import (
     ROOT,
@@ -60,9 +60,21 @@ def test_what_draws_charts_is_made_ready_once_the_first_page_rests(open_page):
     page.locator("[data-testid=beats][data-how=playing]").wait_for()
     stood = page.evaluate(UNTIL_READY)
     assert stood[0] == "playing" and stood[-1] == "rest"
-    assert page.locator(".js-plotly-plot").count() == 0
+    # what Plotly measures texts in: it has drawn, and nothing of that is left
+    page.locator("#js-plotly-tester").wait_for(state="attached")
+    page.wait_for_function("() => document.fonts.check(\"italic 1em 'Source Sans'\")")
+    page.wait_for_function("() => !document.querySelector('.gptviz-unseen, .js-plotly-plot')")
     files = page.evaluate("() => performance.getEntriesByType('resource').map(({ name }) => name)")
-    assert any(name.endswith(f"/{charts_file()}") for name in files)
+    fetched = {name.rpartition("/")[2] for name in files}
+    assert {charts_file(), *map(streamlit_file, PARTS)} <= fetched
+    settled(page)
+    names = [name.partition(".")[0] for name in fetched]
+    assert {"matrix", "candidates", "heads", "chart"} <= {*names}
+    press(page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Feed-forward"))
+    assert page.locator(".js-plotly-plot").count() > 0
+    later = page.evaluate("() => performance.getEntriesByType('resource').map(({ name }) => name)")
+    turned = [name for name in later[len(files) :] if name.endswith(".js")]
+    assert not turned  # the page asked for no code that was not there
 
 
 def test_what_is_typed_is_what_stands_in_chips_and_address(open_page, mini):

@@ -12,6 +12,7 @@ needed, and nothing is fetched.
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -34,8 +35,26 @@ _served: dict[str, str] = {}  # file name -> its text
 
 def javascript(name: str) -> str:
     """The short module that Streamlit is given for the component of components/`name`."""
-    text = f"import {{ gv }} from './{_kernel()}';\nexport default {_drawn(name)};"
-    return _IMPORT % (PATH, _serve(name, text))
+    return _IMPORT % (PATH, _component(name))
+
+
+@cache
+def ahead(others: tuple[str, ...]) -> str:
+    """The name of a module whose `pieces` import every component, and `others` of Streamlit's own files.
+
+    Each is a function, so that what calls them says when.
+    """
+    names = sorted({file.parent.name for file in _HERE.glob("*/*.js")})
+    files = [f"./{_component(name)}" for name in names]
+    files += [f"../static/js/{other}" for other in others]
+    pieces = ", ".join(f"() => import({json.dumps(file)})" for file in files)
+    return _serve("ahead", f"export const pieces = [{pieces}];")
+
+
+def component_files(names: Iterable[str]) -> list[str]:
+    """The files of these components, and what they import."""
+    preact, _ = scope()
+    return [*map(_component, names), _kernel(), _serve("preact", preact)]
 
 
 def served(file: str) -> str | None:
@@ -69,6 +88,12 @@ def own(name: str, ending: str) -> str:
 def _drawn(name: str) -> str:
     """A component as an expression: its files in a scope of their own, with its stylesheet."""
     return f"gv.styled({_scoped(own(name, '.js'))}, {json.dumps(own(name, '.css'))})"
+
+
+@cache
+def _component(name: str) -> str:
+    text = f"import {{ gv }} from './{_kernel()}';\nexport default {_drawn(name)};"
+    return _serve(name, text)
 
 
 @cache

@@ -57,6 +57,7 @@ function zoomAt(view) {          // around what is chosen, if it is in sight, el
 
 function fit(view) {
   const { data, root, state } = view, width = root.querySelector('.matrix').clientWidth, count = data.tokens.length;
+  state.width = width;
   if (!width) return;
   state.unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   state.longest = longestLabel(view);
@@ -275,11 +276,9 @@ export default gv.component((view) => {
 }, (view) => {
   const { root, state } = view, matrix = root.querySelector('.matrix');
   fit(view);
-  let width = matrix.clientWidth;
   state.observer?.disconnect();
   state.observer = new ResizeObserver(() => {
-    if (matrix.clientWidth === width) return;
-    width = matrix.clientWidth;
+    if (matrix.clientWidth === state.width) return;       // asked of a page that is laid out, and not anew after what was drawn
     stopAdding(view);
     fit(view);
   });

@@ -11,15 +11,28 @@ KEY: Param[int | None] = Param("key", int, None, if_there)
 _QUERY = "attention_key_query"  # in the session: the query that the chosen key was chosen for
 
 
-def key_input(scene: Scene, weights: torch.Tensor) -> int:
-    """Draw the choice of a key; return the one chosen for this query, else the largest of its row (T,)."""
-    size = len(scene.tokens)
-    strongest = int(torch.nan_to_num(weights, nan=-1).argmax())
+def chosen(scene: Scene, weights: torch.Tensor) -> int:
+    """Return the key that is chosen for this query, else the largest of its row (T,)."""
     if st.session_state.setdefault(_QUERY, scene.position) != scene.position:
         KEY.set(None)  # it was chosen for another query
     st.session_state[_QUERY] = scene.position
+    key = KEY.within(len(scene.tokens))
+    if key is None:
+        return _strongest(weights)
+    return key
+
+
+def key_input(scene: Scene, weights: torch.Tensor) -> int:
+    """Draw the choice of a key; return the one that is `chosen`."""
+    chosen(scene, weights)
+    size = len(scene.tokens)
+    strongest = _strongest(weights)
     hint = "Leave empty for the key with the largest weight."
     return KEY.index("Key", size, strongest, f"{strongest}, the strongest", width=210, help=hint)
+
+
+def _strongest(weights: torch.Tensor) -> int:
+    return int(torch.nan_to_num(weights, nan=-1).argmax())
 
 
 def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
