@@ -79,7 +79,9 @@ def counterpart(
         if (top != first).any():
             place = list(texts)[int(moved.argmax())]
             ids = texts[place]
-            return Counterpart(tuple(ids), lm.decode(ids), place, ids[place], float(moved.max()))
+            return Counterpart(
+                tuple(ids), lm.decode(ids, begin=False), place, ids[place], float(moved.max())
+            )
     return None
 
 
@@ -97,7 +99,10 @@ def _changed(
         for token in row.float().topk(min(INSTEAD, len(row))).indices.tolist():
             changed = [*ids[:place], token, *ids[place + 1 :]]
             is_other = token != ids[place] and has_token(lm.tokenizer, token)
-            if is_other and lm.encode(lm.decode(changed), special_tokens=special) == changed:
+            if (
+                is_other
+                and lm.encode(lm.decode(changed, begin=False), special_tokens=special) == changed
+            ):
                 yield place, changed
                 break
 

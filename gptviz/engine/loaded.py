@@ -18,7 +18,7 @@ from gptviz.engine.tokens import Token, token_ids, tokens_of
 from gptviz.fast.kernels import modules_of
 from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
 from gptviz.text.as_html import table
-from gptviz.tokenizer import check_well_formed, encode, named_bytes
+from gptviz.tokenizer import begins_of, check_well_formed, encode, named_bytes
 
 
 @dataclass(frozen=True)
@@ -122,21 +122,30 @@ class Loaded:
         """The dtype of the weights, in which passes compute: "float32", or "bfloat16" on request."""
         return str(self.model.tok_emb.weight.dtype).removeprefix("torch.")
 
-    def encode(self, text: str, special_tokens: bool = False) -> list[int]:
+    def encode(self, text: str, special_tokens: bool = False, *, begin: bool = True) -> list[int]:
         """Return the token ids of a text.
 
         `<|endoftext|>` in it is cut like any other text; with `special_tokens` it becomes the one special id.
+        Where the tokenizer puts a token before every text, as Llama 3's does, it is the first one; without
+        `begin` it is left out, as for a word that is a part of a text.
         Raises ValueError for a lone surrogate (half of a UTF-16 pair, which is no character): the message
         says where it stands and what to do.
         """
         check_well_formed(
             of_kind("text", text, str, "give a string; encode each string of a list by itself")
         )
-        return encode(self.tokenizer, text, special_tokens)
+        return encode(self.tokenizer, text, special_tokens, begin)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token."""
-        return b"".join(named_bytes(self.tokenizer, i) for i in token_ids(ids)).decode(
+    def decode(self, ids: Sequence[int], *, begin: bool = True) -> str:
+        """Return the text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token.
+
+        Without `begin` it is the text that they were made of: what the tokenizer put before it is left out.
+        """
+        shown_ids = token_ids(ids)
+        first = begins_of(self.tokenizer)
+        if not begin and tuple(shown_ids[: len(first)]) == first:
+            shown_ids = shown_ids[len(first) :]
+        return b"".join(named_bytes(self.tokenizer, i) for i in shown_ids).decode(
             "utf-8", "replace"
         )
 

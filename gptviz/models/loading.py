@@ -31,7 +31,7 @@ from gptviz.models.checkpoints.looks import meant
 from gptviz.models.checkpoints.nanogpt import read_meta
 from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
-from gptviz.tokenizer.files import read_folder, read_tokenizer_json
+from gptviz.tokenizer.files import read_folder, read_llama3, read_tokenizer_json
 from gptviz.tokenizer.objects import read_object
 from gptviz.tokenizer.vocabulary import Surplus, Vocabulary, fitted, of_encoding, without_surplus
 
@@ -315,6 +315,7 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
         ".json": read_tokenizer_json,
         ".pkl": read_meta,
         ".tiktoken": lambda file: of_encoding(encoding_from_ranks(file)),
+        ".model": read_llama3,
     }
     if path.is_file():
         if path.suffix not in readers:

@@ -462,9 +462,7 @@ def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **op
     direction = options.get("direction", "denoising")
     # (layers, heads or positions)
     effects = table.map(lambda frame: frame["effect"].to_numpy(float).reshape(layers, -1))
-    s.title = (
-        f"{site} patched at each place ({direction}); the other text: “{s.lm.decode(other_ids)}”"
-    )
+    s.title = f"{site} patched at each place ({direction}); the other text: “{s.lm.decode(other_ids, begin=False)}”"
     if table.now["position"].isna().all():  # a head's, at all positions
         says = "its effect is"
         s.figure(
