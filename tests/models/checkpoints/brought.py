@@ -252,15 +252,15 @@ def quantised_dynamically(folder):
     return saved(folder, "int8.pth", model.state_dict())
 
 
-def llama(folder):
-    return configured(folder, architectures=["LlamaForCausalLM"], model_type="llama")
+def mistral(folder):
+    return configured(folder, architectures=["MistralForCausalLM"], model_type="mistral")
 
 
-def llama_names(folder):
+def pythia_names(folder):
     names = (
-        "model.embed_tokens.weight",
-        "model.layers.0.self_attn.q_proj.weight",
-        "lm_head.weight",
+        "gpt_neox.embed_in.weight",
+        "gpt_neox.layers.0.attention.query_key_value.weight",
+        "embed_out.weight",
     )
     save_file({name: torch.ones(4, 4) for name in names}, folder / "model.safetensors")
     return folder / "model.safetensors"
@@ -353,7 +353,7 @@ REFUSED = {
         quantised_names,
         quantised_dynamically,
     ],
-    "a model of another architecture than GPT-2's": [llama, llama_names],
+    "a model of another architecture than GPT-2's or Llama's": [mistral, pythia_names],
     "an optimizer's or a Trainer's state, without the model": [optimizer, settings_of_a_trainer],
     "an HDF5 file, as Keras and TensorFlow write them": [
         lambda folder: written(folder, "tf_model.h5", b"\x89HDF\r\n\x1a\n"),
