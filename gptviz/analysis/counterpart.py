@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.engine import forward
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Before
 from gptviz.engine.trace import Trace
@@ -61,7 +62,7 @@ def counterpart(
     index = range(len(ids))[position] if ids else 0
     # a change may be about a later token, or count from the end: then the whole text is read
     read = len(ids) if lm.edits else index + 1
-    trace = own or lm.trace(ids[:read], keep=["final", "k", "v"])
+    trace = own or lm.trace(ids[:read], keep=["final", *architecture_of(lm.model).past])
     trace.of(lm.model)
     before = trace.logits(index)  # (V,)
     first = int(before.argmax())
@@ -121,16 +122,18 @@ def _logits(
         return torch.zeros(0, lm.config.vocab_size)
     places = list(texts)
     model = lm.model
+    kind = architecture_of(model)
     finals = []
     size = max(1, min(BATCH_TOKENS // (index + 1), -(-len(places) // PARTS)))
     for i in range(0, len(places), size):
         batch = places[i : i + size]
         first = places[i]
         past = Before(
-            *([trace[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v"))
+            *([trace[site, b][:, :first] for b in range(lm.config.n_layers)] for site in kind.past)
         )
         ids = torch.tensor([texts[place][first : index + 1] for place in batch])
-        stream = model.tok_emb.weight[ids] + model.pos_emb.weight[first : index + 1]  # (B, t, D)
+        with forward.running(model):
+            stream = kind.embed(model, ids, torch.arange(first, index + 1))  # (B, t, D)
         finals.append(forward.hidden_from(model, 0, stream.detach(), (), index - first, past))
     if finals:
         return forward.logits_of(model, torch.cat(finals))  # (B, D) each -> (n, D) -> (n, V)

@@ -590,7 +590,9 @@ def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
         if unchanged is None:
             return labelled
         distance = pattern_moved(unchanged["attn", b][h], s.t["attn", b][h])
-        return moved_words(labelled, distance, any(edit.is_of_head(b, h) for edit in s.t.edits))
+        return moved_words(
+            labelled, distance, any(edit.is_of_head(b, h, s.t.config) for edit in s.t.edits)
+        )
 
     small = [pool(s.t["attn", b].numpy()) for b in blocks]
     picture, side = small_heads(small, s.mode)

@@ -145,7 +145,7 @@ def which_gelu(model: InUse) -> None:
     choice = model.choice
     if not model.lm.activation_is_assumed and choice.activation is None:
         return
-    st.session_state[ACTIVATION] = model.lm.config.activation
+    st.session_state[ACTIVATION] = model.lm.config["activation"]
     assumed = ""
     if model.lm.activation_is_assumed:
         assumed = ", so this is assumed"
