@@ -5,6 +5,7 @@ import streamlit as st
 
 from gptviz.analysis import anatomy as tensors
 from gptviz.both import Both
+from gptviz.engine.kinds import gpt2s
 from gptviz.figures import anatomy as figures
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui import sheet, tables, words
@@ -23,7 +24,7 @@ def signed(difference: int) -> str:
 def everything() -> None:
     """Draws the page: whatever is typed into the form, the model is not run again."""
     st.html(f"{tables.STYLE}{form.STYLE}")
-    own_config = frame.lm.config
+    own_config = gpt2s(frame.lm.config)
     name = frame.lm.name
     # what is typed makes the picture higher or lower: the presets above it stay where they are
     presets = st.container()

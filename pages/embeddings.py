@@ -9,6 +9,7 @@ import torch
 from gptviz import GPTModel
 from gptviz.analysis import embeddings
 from gptviz.both import Both, alike
+from gptviz.engine.architecture import position_vectors
 from gptviz.figures import embeddings as figures, marks
 from gptviz.figures.maps import Map
 from gptviz.lessons import embedding as lesson, windows
@@ -255,7 +256,7 @@ with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") 
 
 with sheet.panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
     if is_open:
-        table = lm.model.pos_emb.weight  # (C, D)
+        table = position_vectors(lm.model)  # (C, D)
         count = len(table)
         places = embeddings.spread(count)
         square = embeddings.position_similarity(table, places)[:, places]  # (n, n)

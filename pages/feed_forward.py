@@ -113,7 +113,7 @@ sentences = [
 if any(strip is not None for strip in old):
     sentences.append("The dashed frame below a strip shows the unchanged model.")
 words.prose(" ".join(sentences), "GELU")
-bias = lm.config.linear_bias
+bias = lm.config.get("linear_bias")
 parts = "All units' activations times their columns"
 if bias:
     parts += ", and the bias,"

@@ -68,8 +68,8 @@ def test_every_site_is_that_of_a_pass_written_out(family, shape):
         torch.testing.assert_close(found[site].double(), value, **CLOSE)
 
 
-def written_out(w, cfg, ids):
-    """Every site of a pass, by site and block."""
+def written_out(w, cfg, ids, change=lambda key, value: value):
+    """Every site of a pass, by site and block; each is what `change` makes of it."""
     n = len(ids)
     heads = cfg["n_heads"]
     groups = cfg["n_kv_groups"]
@@ -88,43 +88,44 @@ def written_out(w, cfg, ids):
         return torch.cat([points.real, points.imag], dim=1)
 
     sites = {}
-    x = w["tok_emb.weight"][ids]
+
+    def at(site, b, value):
+        sites[site, b] = change((site, b), value)
+        return sites[site, b]
+
+    x = change(("tok_emb", None), w["tok_emb.weight"][ids])
     for b in range(cfg["n_layers"]):
         path = f"trf_blocks.{b}"
-        sites["resid_pre", b] = x
+        x = at("resid_pre", b, x)
         y = normed(x, f"{path}.norm1.scale")
         q, k, v = (linear(y, f"{path}.att.W_{part}") for part in ("query", "key", "value"))
-        sites |= {("q", b): q, ("k", b): k, ("v", b): v}
+        q, k, v = (at(site, b, value) for site, value in (("q", q), ("k", k), ("v", v)))
         queries = q.split(d, dim=1)
         keys = k.split(d, dim=1)
         values = v.split(d, dim=1)
         if cfg["qk_norm"]:
             queries = [normed(rows, f"{path}.att.q_norm.scale") for rows in queries]
             keys = [normed(rows, f"{path}.att.k_norm.scale") for rows in keys]
-        queries = [turned(rows) for rows in queries]
-        keys = [turned(rows) for rows in keys]
-        sites |= {("q_rot", b): torch.stack(queries), ("k_rot", b): torch.stack(keys)}
+        queries = at("q_rot", b, torch.stack([turned(rows) for rows in queries]))
+        keys = at("k_rot", b, torch.stack([turned(rows) for rows in keys]))
         weights = []
-        z = []
         for head, rows in enumerate(queries):
             group = head * groups // heads  # 0 0 0 1 1 1 2 2 2
             scores = rows @ keys[group].T / d**0.5
             hidden = torch.ones(n, n).triu(1).bool()
             weights.append(scores.masked_fill(hidden, float("-inf")).softmax(-1))
-            z.append(weights[-1] @ values[group])
-        sites |= {("attn", b): torch.stack(weights), ("z", b): torch.cat(z, dim=1)}
-        sites["attn_out", b] = linear(sites["z", b], f"{path}.att.out_proj")
-        x = x + sites["attn_out", b]
-        sites["resid_mid", b] = x
+        weights = at("attn", b, torch.stack(weights))
+        z = [row @ values[head * groups // heads] for head, row in enumerate(weights)]
+        z = at("z", b, torch.cat(z, dim=1))
+        x = x + at("attn_out", b, linear(z, f"{path}.att.out_proj"))
+        x = at("resid_mid", b, x)
         y = normed(x, f"{path}.norm2.scale")
-        gate = linear(y, f"{path}.ff.fc1")
-        up = linear(y, f"{path}.ff.fc2")
-        act = gate / (1 + (-gate).exp()) * up
-        sites |= {("mlp_gate", b): gate, ("mlp_up", b): up, ("mlp_act", b): act}
-        sites["mlp_out", b] = linear(act, f"{path}.ff.fc3")
-        x = x + sites["mlp_out", b]
-        sites["resid_post", b] = x
-    sites["final", None] = normed(x, "final_norm.scale")
+        gate = at("mlp_gate", b, linear(y, f"{path}.ff.fc1"))
+        up = at("mlp_up", b, linear(y, f"{path}.ff.fc2"))
+        act = at("mlp_act", b, gate / (1 + (-gate).exp()) * up)
+        x = x + at("mlp_out", b, linear(act, f"{path}.ff.fc3"))
+        x = at("resid_post", b, x)
+    at("final", None, normed(x, "final_norm.scale"))
     return sites | {"logits": sites["final", None] @ w["out_head.weight"].T}
 
 

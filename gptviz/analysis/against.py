@@ -19,8 +19,8 @@ Shapes: D emb_dim, V the vocabulary size.
 
 import torch
 
+from gptviz.engine.kinds import Model
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.model import GPTModel
 
 
 def difference(logits: torch.Tensor, token: int, against: int | None) -> torch.Tensor:
@@ -41,7 +41,7 @@ def measured(logits: torch.Tensor, token: int, against: int | None) -> dict[str,
 
 
 @undisturbed
-def direction(model: GPTModel, token: int, against: int | None) -> torch.Tensor:
+def direction(model: Model, token: int, against: int | None) -> torch.Tensor:
     """The vector (D,), in float64, whose dot product with the input of the output head is `difference`."""
     rows = model.out_head.weight.detach()  # (V, D)
     # the mean in float32 is within 1e-8 of that in float64, and ten times as fast

@@ -116,8 +116,8 @@ class _Asks:
     def tokens_of(self, word: str) -> list[int]:
         """The word as it goes on here: with its space, unless the text ends in one."""
         if not self.text or self.text[-1].isspace():
-            return self.lm.encode(word)
-        return self.lm.encode(f" {word}")
+            return self.lm.encode(word, begin=False)
+        return self.lm.encode(f" {word}", begin=False)
 
     def pair_of(self, answer: str, instead: str) -> _Pair | None:
         """The first tokens of two words; None where the words begin alike, or the model has no token for one."""

@@ -16,10 +16,10 @@ from torch import Tensor
 from gptviz.analysis.against import double
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.architecture import GPT2
+from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.model import GPTModel
 
 HEAD_SITES = (*GPT2.scores, "v", "attn", "z")  # the sites of a block that are split by heads
 
@@ -179,7 +179,7 @@ def rows_of_attention(
 
 @of_model
 def handed_on(
-    trace: Trace, model: GPTModel, block: int, position: int, row: Tensor, values: Tensor
+    trace: Trace, model: Model, block: int, position: int, row: Tensor, values: Tensor
 ) -> Tensor:
     """By which factor an edit scaled the output `z` of each head at a position: (H, 1), float64.
 
@@ -231,7 +231,7 @@ def write_lengths(z: Tensor, out_proj: Tensor) -> Tensor:
 
 
 @of_model
-def mean_writes(trace: Trace, model: GPTModel) -> Tensor:
+def mean_writes(trace: Trace, model: Model) -> Tensor:
     """The mean over the text of the length that each head adds, (n_layers, H). Needs `z` of every block."""
     outs = [block.att.out_proj.weight for block in model.trf_blocks]
     lengths = [write_lengths(trace["z", b], out) for b, out in enumerate(outs)]

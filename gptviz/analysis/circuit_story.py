@@ -168,7 +168,7 @@ def story(
 
 def _single_names(lm: LanguageModel) -> list[int]:
     """The ids of the names that are one token of this model."""
-    ids = [lm.encode(f" {name}") for name in NAMES]
+    ids = [lm.encode(f" {name}", begin=False) for name in NAMES]
     return [name[0] for name in ids if len(name) == 1 and 0 <= name[0] < lm.config.vocab_size]
 
 

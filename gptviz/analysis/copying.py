@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.against import double
 from gptviz.engine import forward
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
@@ -107,9 +108,9 @@ def copies_of(
 def _alone(lm: LanguageModel, ids: torch.Tensor) -> torch.Tensor:
     """Tokens as block 0 leaves each of them by itself, (n, D)."""
     with forward.running(lm.model):
-        position = min(ALONE_AT, lm.config.context_length - 1)
-        # (n, 1, D): texts of one token
-        alone = (lm.model.tok_emb(ids) + lm.model.pos_emb.weight[position])[:, None]
+        position = torch.tensor([min(ALONE_AT, lm.config.context_length - 1)], device=ids.device)
+        # (n, 1) ids -> (n, 1, D): texts of one token
+        alone = architecture_of(lm.model).embed(lm.model, ids[:, None], position)
         return lm.model.trf_blocks[0](alone)[:, 0]
 
 

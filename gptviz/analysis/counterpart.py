@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.engine import forward
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Before
 from gptviz.engine.trace import Trace
@@ -61,7 +62,7 @@ def counterpart(
     index = range(len(ids))[position] if ids else 0
     # a change may be about a later token, or count from the end: then the whole text is read
     read = len(ids) if lm.edits else index + 1
-    trace = own or lm.trace(ids[:read], keep=["final", "k", "v"])
+    trace = own or lm.trace(ids[:read], keep=["final", *architecture_of(lm.model).past])
     trace.of(lm.model)
     before = trace.logits(index)  # (V,)
     first = int(before.argmax())
@@ -79,7 +80,9 @@ def counterpart(
         if (top != first).any():
             place = list(texts)[int(moved.argmax())]
             ids = texts[place]
-            return Counterpart(tuple(ids), lm.decode(ids), place, ids[place], float(moved.max()))
+            return Counterpart(
+                tuple(ids), lm.decode(ids, begin=False), place, ids[place], float(moved.max())
+            )
     return None
 
 
@@ -97,7 +100,10 @@ def _changed(
         for token in row.float().topk(min(INSTEAD, len(row))).indices.tolist():
             changed = [*ids[:place], token, *ids[place + 1 :]]
             is_other = token != ids[place] and has_token(lm.tokenizer, token)
-            if is_other and lm.encode(lm.decode(changed), special_tokens=special) == changed:
+            if (
+                is_other
+                and lm.encode(lm.decode(changed, begin=False), special_tokens=special) == changed
+            ):
                 yield place, changed
                 break
 
@@ -116,16 +122,18 @@ def _logits(
         return torch.zeros(0, lm.config.vocab_size)
     places = list(texts)
     model = lm.model
+    kind = architecture_of(model)
     finals = []
     size = max(1, min(BATCH_TOKENS // (index + 1), -(-len(places) // PARTS)))
     for i in range(0, len(places), size):
         batch = places[i : i + size]
         first = places[i]
         past = Before(
-            *([trace[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v"))
+            *([trace[site, b][:, :first] for b in range(lm.config.n_layers)] for site in kind.past)
         )
         ids = torch.tensor([texts[place][first : index + 1] for place in batch])
-        stream = model.tok_emb.weight[ids] + model.pos_emb.weight[first : index + 1]  # (B, t, D)
+        with forward.running(model):
+            stream = kind.embed(model, ids, torch.arange(first, index + 1))  # (B, t, D)
         finals.append(forward.hidden_from(model, 0, stream.detach(), (), index - first, past))
     if finals:
         return forward.logits_of(model, torch.cat(finals))  # (B, D) each -> (n, D) -> (n, V)

@@ -15,13 +15,13 @@ import pandas as pd
 import torch
 
 from gptviz.engine import forward
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past, past_bytes
 from gptviz.engine.undisturbed import undisturbed
 
 
-def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
+def work(config: Config, new: int, past: int = 0, logits: int = 1) -> int:
     """The multiply-adds of a pass over `new` tokens, where keys and values of `past` tokens are known.
 
     A multiplication and the addition of its result count as one.
@@ -43,7 +43,7 @@ def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
 
 
 def steps(
-    config: GPTConfig, prompt: int, written: int, number_bytes: int = 4, cache: bool = True
+    config: Config, prompt: int, written: int, number_bytes: int = 4, cache: bool = True
 ) -> pd.DataFrame:
     """A table of what each written token costs after a prompt of `prompt` tokens: one row per token.
 

@@ -25,11 +25,12 @@ from gptviz.analysis.logit_attribution import direct_effects
 from gptviz.analysis.norms import inside
 from gptviz.analysis.reads import reads
 from gptviz.engine.index import whole
+from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.model import GELU, GPTModel
+from gptviz.model import GELU
 
 Floats = NDArray[np.float64]
 
@@ -204,9 +205,7 @@ class Curve:
 
 
 @undisturbed
-def activation_curve(
-    model: GPTModel, block: int, low: float, high: float, points: int = 200
-) -> Curve:
+def activation_curve(model: Model, block: int, low: float, high: float, points: int = 200) -> Curve:
     """The block's activation from `low` to `high`, with more points around 0, where it differs from ReLU."""
     layer = model.get_submodule(f"trf_blocks.{block}.ff.layers.1")
     # (P,), P up to 2 * points

@@ -26,10 +26,10 @@ from torch import Tensor
 from gptviz.analysis.attention import edited_weights, rows_of_attention
 from gptviz.analysis.readings import tensor
 from gptviz.analysis.reads import of_model, reads
+from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.model import GPTModel
 
 EPS = 1e-5  # theirs: the least that a part counts
 SITES = ("q", "k", "v", "resid_pre", "resid_mid", "mlp_out", "resid_post")
@@ -49,7 +49,7 @@ def proximity(parts: Tensor, whole: Tensor) -> Tensor:
 
 @of_model
 def into_attention(
-    trace: Trace, model: GPTModel, block: int, positions: Tensor
+    trace: Trace, model: Model, block: int, positions: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The shares of the stream after attention at some positions, (R, H, n) by head and token, and the
     shortcut's (R,): together 1 a row. n goes up to the last of the positions."""

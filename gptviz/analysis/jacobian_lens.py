@@ -42,19 +42,18 @@ from gptviz.analysis import lens
 from gptviz.analysis.lens import KEEP, TOP, Cells, Depths, Followed, row_keys
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.capture import site_hook
-from gptviz.engine.config import GPTConfig
 from gptviz.engine.forward import hidden, running
 from gptviz.engine.index import whole
+from gptviz.engine.kinds import Config, Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sample import MORE, Passage, passages_in
-from gptviz.engine.sites import Key
+from gptviz.engine.sites import Key, sites_of
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
 from gptviz.files import disk_cache
 from gptviz.files.atomic_file import write_atomically
-from gptviz.model import GPTModel
 
 TEXTS = 16  # of half as many the matrices of the bundled model differ by a tenth
 LENGTH = 128  # tokens of a text
@@ -90,7 +89,7 @@ class JacobianLens:
 
 @of_model
 def jacobian_lens(
-    trace: Trace, model: GPTModel, position: int = -1, constant: bool = True
+    trace: Trace, model: Model, position: int = -1, constant: bool = True
 ) -> torch.Tensor:
     """The logits of the next token after `position` at each depth, (R, V) float32, as of `logit_lens`.
 
@@ -204,7 +203,7 @@ def _of_text(lm: LanguageModel, ids: Sequence[int], skip: int) -> tuple[torch.Te
     size = _outputs_at_once(config, len(ids))
     counted = slice(skip, len(ids) - 1)
     values: dict[Key, torch.Tensor] = {}
-    hooks = [site_hook(key, values.__setitem__) for key in row_keys(config)]
+    hooks = [site_hook(sites_of(config), key, values.__setitem__) for key in row_keys(config)]
     jacobian = torch.empty(2 * config.n_layers, config.emb_dim, config.emb_dim)
     with running(lm.model, graph=True):
         hidden(lm.model, lm.batch(ids).expand(size, -1), hooks, graph=True)  # (B, T) ids
@@ -221,7 +220,7 @@ def _of_text(lm: LanguageModel, ids: Sequence[int], skip: int) -> tuple[torch.Te
     return jacobian, torch.stack(means)
 
 
-def _outputs_at_once(config: GPTConfig, n_tokens: int) -> int:
+def _outputs_at_once(config: Config, n_tokens: int) -> int:
     """The outputs whose gradients one backward pass works out: as many as `NUMBERS` allows."""
     # what autograd keeps of a token in a block, about
     kept = 16 * config.emb_dim + 3 * config.n_heads * n_tokens
@@ -244,7 +243,7 @@ def known(lm: LanguageModel) -> JacobianLens | None:
 _hashes: PerWeights[str] = PerWeights()
 
 
-def _found(model: GPTModel) -> JacobianLens | None:
+def _found(model: Model) -> JacobianLens | None:
     digest = _hashes.get(model, lambda: disk_cache.weights_hash(model))
     for path in (SHIPPED, _kept_at(digest)):
         if path.is_file():
@@ -254,7 +253,7 @@ def _found(model: GPTModel) -> JacobianLens | None:
     return None
 
 
-def _of_weights(model: GPTModel, name: str) -> JacobianLens:
+def _of_weights(model: Model, name: str) -> JacobianLens:
     fitted = _found(model)
     if fitted is None:
         raise ValueError(

@@ -29,13 +29,12 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.reads import of_model, reads
-from gptviz.engine.config import GPTConfig
 from gptviz.engine.forward import logits_of, running
 from gptviz.engine.index import whole
+from gptviz.engine.kinds import Config, Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
-from gptviz.model import GPTModel
 
 TOP = 10  # the number of most probable tokens that are shown for a row and a position
 # the number of logits that are computed at once: these fit into the processor's cache
@@ -77,13 +76,13 @@ class Followed:
     ranks: NDArray[np.int64]
 
 
-def row_keys(config: GPTConfig) -> list[Key]:
+def row_keys(config: Config) -> list[Key]:
     """The places at which the lens is applied to the residual stream: R (site, block) pairs, in order."""
     halves = [(site, b) for b in range(config.n_layers) for site in ("resid_mid", "resid_post")]
     return [("embed", None), *halves]
 
 
-def row_names(config: GPTConfig) -> list[str]:
+def row_names(config: Config) -> list[str]:
     """The names of the R rows: "embedding", "block 0 · attention", "block 0 · feed-forward", ..."""
     written = {"resid_mid": "attention", "resid_post": "feed-forward"}
     return [
@@ -93,7 +92,7 @@ def row_names(config: GPTConfig) -> list[str]:
 
 
 @of_model
-def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tensor:
+def logit_lens(trace: Trace, model: Model, position: int = -1) -> torch.Tensor:
     """The logits of the next token after `position` at each depth, (R, V) float32; `row_names` has the names.
 
     The last row is exactly `trace.logits(position)`, edits included. Raises ValueError for a position that
@@ -102,7 +101,7 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
     return logits_by(as_it_is, trace, model, position)
 
 
-def logits_by(carry: Carry, trace: Trace, model: GPTModel, position: int) -> torch.Tensor:
+def logits_by(carry: Carry, trace: Trace, model: Model, position: int) -> torch.Tensor:
     """What `logit_lens` gives, (R, V), with each row but the last carried before it is read."""
     trace.of(model)
     last = trace.logits(position)
@@ -267,7 +266,7 @@ def _probabilities(logits: torch.Tensor, ids: Sequence[int]) -> NDArray[np.float
     return np.exp(logits.numpy()[:, list(ids)] - log_sum)
 
 
-def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
+def _read(stream: torch.Tensor, model: Model) -> torch.Tensor:
     """Apply the final LayerNorm and the output head: (N, D) -> (N, V), in the model's own precision."""
     norm = model.final_norm
     with running(model):
@@ -275,7 +274,7 @@ def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
 
 
 def _rows(
-    carry: Carry, trace: Trace, model: GPTModel, start: int, stop: int
+    carry: Carry, trace: Trace, model: Model, start: int, stop: int
 ) -> Iterator[torch.Tensor]:
     """Yield the logits of n rows at a time, (n * P, V), and in the end the model's own output, (P, V)."""
     if not 0 <= start < stop <= len(trace):

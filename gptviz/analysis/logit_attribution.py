@@ -35,14 +35,13 @@ from gptviz.analysis.against import difference, direction, double
 from gptviz.analysis.attention import edited_weights, handed_on, rows_of_attention
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.analysis.reads import of_model, reads
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config, Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
-from gptviz.model import GPTModel
 from gptviz.tokenizer.one import MEAN, Against, OneToken, both_ids
 
 BREAKING = ("embed", "resid_pre", "attn_out", "resid_mid", "resid_post", "final")
@@ -52,7 +51,7 @@ EDIT = "edit"
 ROUNDING = "rounding"
 
 
-def sites(config: GPTConfig) -> list[str | Key]:
+def sites(config: Config) -> list[str | Key]:
     """The sites of a trace that `attribution` reads."""
     return ["tok_emb", "pos_emb", "z", "mlp_out", ("resid_post", config.n_layers - 1)]
 
@@ -70,7 +69,7 @@ class Reader:
 
 @of_model
 def reader(
-    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
+    trace: Trace, model: Model, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> Reader:
     """The final LayerNorm, frozen at what it was, and `token` against the mean, or another, behind it.
 
@@ -88,7 +87,7 @@ def reader(
 
 
 @of_model
-def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
+def spread(trace: Trace, model: Model, position: int = -1) -> float:
     """The number that the final LayerNorm divides by at a position.
 
     Needs the last block's `resid_post`.
@@ -99,7 +98,7 @@ def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
 
 @of_model
 def direct_effects(
-    trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1
+    trace: Trace, model: Model, writes: torch.Tensor, position: int = -1
 ) -> torch.Tensor:
     """The effect of vectors added to the stream (n, D) on every logit minus the mean of all: (n, V).
 
@@ -115,7 +114,7 @@ def direct_effects(
 
 @of_model
 def attribution(
-    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
+    trace: Trace, model: Model, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> pd.DataFrame:
     """Each part's contribution to the logit of `token`, minus the mean of all logits, at a position.
 
@@ -211,7 +210,7 @@ def attributions(
 
 @of_model
 def source_tokens(
-    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
+    trace: Trace, model: Model, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> torch.Tensor:
     """What each token up to `position` contributed through each head, r . (a_ij v_j W_O): (L, H, T).
 
@@ -235,7 +234,7 @@ def source_tokens(
 
 
 def _given(
-    trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, index: int
+    trace: Trace, model: Model, block: int, direction: torch.Tensor, index: int
 ) -> torch.Tensor:
     """What each token up to `index` gave through the heads of a block, (H, n): see `source_tokens`."""
     weights = rows_of_attention(trace, block, torch.tensor([index]))[:, 0].double()  # (H, n)
@@ -249,7 +248,7 @@ def _given(
 
 @of_model
 def heads_along(
-    trace: Trace, model: GPTModel, direction: torch.Tensor, position: int = -1
+    trace: Trace, model: Model, direction: torch.Tensor, position: int = -1
 ) -> torch.Tensor:
     """What each head writes at a position along a direction (D,) of the stream, such as a `Reader`'s: (L, H).
 
@@ -326,7 +325,7 @@ def logit(trace: Trace, token: OneToken, against: Against = MEAN, position: int 
 
 def _rest(
     trace: Trace,
-    model: GPTModel,
+    model: Model,
     token: OneToken,
     against: Against,
     index: int,
@@ -349,7 +348,7 @@ def _rest(
         yield ROUNDING, logit(trace, token, against, index) - total
 
 
-def _through_out_proj(model: GPTModel, block: int, direction: torch.Tensor) -> torch.Tensor:
+def _through_out_proj(model: Model, block: int, direction: torch.Tensor) -> torch.Tensor:
     """The effect of a number of each head's z on the difference: W_O r, split by heads, (H, d)."""
     att = model.trf_blocks[block].att
     towards = double(att.out_proj.weight).T @ direction  # (D, D) x (D,) -> (D,)

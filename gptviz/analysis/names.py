@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 
 from gptviz.analysis.prompts import indirect_objects
 from gptviz.engine.given import ids_of
+from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.model import GPTModel
 
 TITLES = ("Mr", "Mrs", "Miss", "Ms", "Dr", "Herr", "Frau", "Uncle", "Aunt")
 
@@ -118,7 +118,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
     return whole_word(names).sub(lambda match: names[match[0]], text)
 
 
-_known: WeakKeyDictionary[GPTModel, tuple[int, int]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Model, tuple[int, int]] = WeakKeyDictionary()
 
 
 @undisturbed

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from gptviz.analysis.reads import reads
 from gptviz.digits import significant, term
 from gptviz.engine.index import check_below, one_of
+from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.layer_norms import Norm, norms_of
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.model import GPTModel, LayerNorm
+from gptviz.model import LayerNorm
 
 Vector = NDArray[np.float64]  # (D,)
 Grid = NDArray[np.float32]  # (N, T)
@@ -60,7 +61,7 @@ def inside(lm: LanguageModel, t: Trace, name: str, position: int) -> "Steps":
     return norm_steps(norm, norm_input(t, norm)[position])
 
 
-def find_norm(model: GPTModel, name: str) -> Norm:
+def find_norm(model: Model, name: str) -> Norm:
     """The model's LayerNorm of that name, with its weights. Raises ValueError for an unknown name."""
     norms = {norm.name: norm for norm in norms_of(model)}
     if name not in norms:
@@ -69,7 +70,7 @@ def find_norm(model: GPTModel, name: str) -> Norm:
 
 
 @undisturbed
-def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
+def run_norm(model: Model, name: str, trace: Trace) -> None:
     """Run a LayerNorm on the whole text with its `forward`, then with its `formula`; nothing is returned.
 
     It is for a caller that watches the lines of both methods being executed.

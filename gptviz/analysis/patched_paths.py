@@ -35,13 +35,13 @@ from gptviz.analysis.activation_patching import (
 )
 from gptviz.analysis.circuit_passes import Head
 from gptviz.analysis.prompts import Texts, is_many, of_one_text, over
-from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
 from gptviz.engine.given import Text
 from gptviz.engine.index import check_below, index_of, one_of
+from gptviz.engine.kinds import Config
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
-from gptviz.engine.sites import SITES, Key
+from gptviz.engine.sites import Key, sites_of
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
@@ -136,7 +136,7 @@ def path_positions(
     return with_effects(pd.concat(tables, ignore_index=True), passes)
 
 
-def receivers_of(config: GPTConfig, receivers: str | Sequence[Receiver]) -> tuple[Receiver, ...]:
+def receivers_of(config: Config, receivers: str | Sequence[Receiver]) -> tuple[Receiver, ...]:
     """The receivers, each once; none stands for the logits. Raises ValueError as `path_patching` says."""
     if isinstance(receivers, str):
         one_of("receivers", receivers, [LOGITS])
@@ -243,7 +243,7 @@ def _logits(
     )
 
 
-def _senders(config: GPTConfig, read: tuple[Receiver, ...]) -> list[Head]:
+def _senders(config: Config, read: tuple[Receiver, ...]) -> list[Head]:
     """(block, head) of every head before the last receiver; before the logits that are all."""
     last = max((block for _, block, _ in read), default=config.n_layers)
     return [(block, head) for block in range(last) for head in range(config.n_heads)]
@@ -293,7 +293,7 @@ def _as_read(
     for (site, block), heads in places.items():
         if (site, block) in seen:
             value = seen[site, block][number][None].float().cpu()  # (1, T, D)
-            shown = SITES[site].present(value, lm.config.n_heads)  # (H, T, d)
+            shown = sites_of(lm.config)[site].present(value, lm.config)  # (H, T, d)
             edits.append(Edit(site, block, shown.contiguous(), heads))
     return edits
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import torch
 import torch.nn.functional as F
 
-from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
+from gptviz.engine.kinds import Config
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Before
 from gptviz.engine.run import common_prefix
@@ -59,7 +59,7 @@ def value_of(ids: Sequence[int]) -> str:
 
 
 def patches_of(
-    config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES, first: int = 0
+    config: Config, n_tokens: int, sites: Iterable[str] = SITES, first: int = 0
 ) -> list[Patch]:
     """All patches of these sites for a text of `n_tokens`, from position `first` on, in the table's order."""
     return [

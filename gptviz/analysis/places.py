@@ -14,7 +14,7 @@ import torch
 from gptviz.analysis import feed_forward
 from gptviz.analysis.attention import edited_weights, rows_of_attention, write_lengths
 from gptviz.analysis.reads import Sites, reads
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 
@@ -95,7 +95,7 @@ class Place:
         """All places that contain it, from the machine down to itself."""
         return (*(self.parent.path if self.parent else ()), self)
 
-    def beside(self, config: GPTConfig) -> "tuple[Place, ...]":
+    def beside(self, config: Config) -> "tuple[Place, ...]":
         """For a block, the block before and the block after, where the model has them."""
         neighbours = (self.block - 1, self.block + 1) if self.kind == "block" else ()
         return tuple(
@@ -113,7 +113,7 @@ def parse(text: str) -> Place:
     return Place()
 
 
-def possible(place: Place, config: GPTConfig, n_tokens: int) -> Place:
+def possible(place: Place, config: Config, n_tokens: int) -> Place:
     """The place, or the nearest one around it that this model and text have; "last" as a number."""
     limits = {"block": config.n_layers, "head": config.n_heads, "query": n_tokens, "key": n_tokens}
     limits |= {"unit": 4 * config.emb_dim, "id": config.vocab_size}

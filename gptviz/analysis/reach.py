@@ -10,13 +10,13 @@ from collections.abc import Collection
 from typing import Literal
 
 from gptviz.engine.edits import Edit
-from gptviz.engine.sites import SITES
+from gptviz.engine.sites import ALL_SITES
 
 # Why nothing of an edit can be seen at a place: it is made later in the pass, beside it (in another head, or
 # at a site that the other does not read), at later positions, or at others without an attention in between.
 Unseen = Literal["later", "beside", "later position", "other position"]
 
-_ORDER = {name: place for place, name in enumerate(SITES)}
+_ORDER = {name: place for place, name in enumerate(ALL_SITES)}
 _PROJECTED = ("q", "k", "v")  # side by side, from norm1's output
 # a head's own sites, which other heads of its block do not read
 _BY_HEAD = ("q", "k", "v", "attn", "z")
@@ -86,7 +86,7 @@ def hidden_token(edit: Edit) -> int | None:
 
 def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
     """A site's place in the pass: before the blocks (-1), in one of them, after them."""
-    if SITES[site].per_block:
+    if ALL_SITES[site].per_block:
         assert block is not None, "a site of a block has a block"
         return block, _ORDER[site]
     return (n_layers if site == "final" else -1), _ORDER[site]

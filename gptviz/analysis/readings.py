@@ -17,9 +17,9 @@ import torch
 from gptviz.analysis.attention import rows_of_attention
 from gptviz.analysis.logit_attribution import reader
 from gptviz.analysis.reads import of_model
+from gptviz.engine.kinds import Model
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.model import GPTModel
 from gptviz.tokenizer.one import MEAN, Against, OneToken
 
 # What the readings need of a trace, and `attn` as well of a pass with edits: see `rows_of_attention`.
@@ -59,7 +59,7 @@ class Part:
 
 @of_model
 def word_reading(
-    trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
+    trace: Trace, model: Model, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> Reading:
     """The reading of a word: its logit minus the mean of all, or minus that of `against`. Exact.
 
@@ -74,7 +74,7 @@ def word_reading(
 
 @of_model
 def head_slope(
-    trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
+    trace: Trace, model: Model, reading: Reading, block: int, head: int, position: int
 ) -> torch.Tensor:
     """The derivative of one head's contribution to a reading at one position, by each scaled score, (n,).
 
@@ -89,7 +89,7 @@ def head_slope(
 
 @of_model
 def read_by(
-    trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int, by: str
+    trace: Trace, model: Model, reading: Reading, block: int, head: int, position: int, by: str
 ) -> Reading:
     """The reading of a head's part through its values, its query or its keys: `by` is one of `WAYS`.
 
@@ -114,7 +114,7 @@ def read_by(
 
 
 @of_model
-def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], torch.Tensor]:
+def parts(trace: Trace, model: Model, reading: Reading) -> tuple[list[Part], torch.Tensor]:
     """The P terms of a reading, and their contributions at each position, (P, n); they sum to the reading.
 
     First the embedding, then of each block its heads and its feed-forward; the last two are biases and rest.
@@ -163,7 +163,7 @@ def tensor(weight: torch.Tensor) -> torch.Tensor:
     return weight.detach().float().cpu()
 
 
-def _taken(model: GPTModel, reading: Reading, block: int, head: int) -> torch.Tensor:
+def _taken(model: Model, reading: Reading, block: int, head: int) -> torch.Tensor:
     """What a reading takes of a head's z: the head's W_O, transposed, times the direction, (d,)."""
     att = model.trf_blocks[block].att
     d = att.head_dim
@@ -173,7 +173,7 @@ def _taken(model: GPTModel, reading: Reading, block: int, head: int) -> torch.Te
 
 def _behind(
     trace: Trace,
-    model: GPTModel,
+    model: Model,
     block: int,
     name: str,
     head: int,

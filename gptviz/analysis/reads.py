@@ -13,13 +13,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from gptviz.engine.copies import copied
 from gptviz.engine.index import index_of, of_kind
+from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import settled
 from gptviz.engine.weights import AModel
-from gptviz.model import GPTModel
 
 Sites = tuple[str | Key, ...]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -64,7 +64,7 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
 
 
 def of_model(
-    function: Callable[Concatenate[Trace, GPTModel, P], R],
+    function: Callable[Concatenate[Trace, Model, P], R],
 ) -> Callable[Concatenate[Trace, AModel, P], R]:
     """Decorate a function `f(trace, model, ...)` so that `model` may be a LanguageModel, too.
 

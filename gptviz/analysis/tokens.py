@@ -18,7 +18,7 @@ import tiktoken
 
 from gptviz.engine.language_model import LanguageModel
 from gptviz.tokenizer import END_OF_TEXT, encode, show_token, token_bytes, well_formed
-from gptviz.tokenizer.regex import GPT2_RULES, alternatives
+from gptviz.tokenizer.regex import RULES, alternatives
 from gptviz.tokenizer.simple import UNK, CharacterTokenizer, Cut, WordTokenizer, split_words
 from gptviz.tokenizer.steps import Piece, own_piece, show_work, stages
 
@@ -251,14 +251,14 @@ def rules_table(encoding: tiktoken.Encoding, pieces: Sequence[Piece]) -> pd.Data
     """Make a table with a row per rule of the encoding's regex, in its order: rule, takes, pieces, examples.
 
     A rule is one alternative of the regex that cuts a text into pieces. `takes` says in words what a rule of
-    GPT-2's takes, and is empty for others; `pieces` is how many it cut from this text; `examples` are the
+    a known regex takes, and is empty for others; `pieces` is how many it cut from this text; `examples` are the
     first eight different ones.
     """
     rows = []
     for rule in alternatives(encoding._pat_str):
         shown = [show_token(piece.raw) for piece in pieces if piece.rule == rule]
         examples = "  ".join(list(dict.fromkeys(shown))[:8])
-        rows.append((rule, GPT2_RULES.get(rule, ""), len(shown), examples))
+        rows.append((rule, RULES.get(rule, ""), len(shown), examples))
     return pd.DataFrame(rows, columns=["rule", "takes", "pieces", "examples"])
 
 

@@ -256,8 +256,8 @@ def _question(lm: LanguageModel, answer: Any, instead: Any) -> Question:
 
 def _first_token(lm: LanguageModel, word: Any, name: str) -> int:
     """The id of a token, or of the first token of a word."""
-    if isinstance(word, str) and len(lm.encode(word)) > 1:
-        word = lm.encode(word)[0]
+    if isinstance(word, str) and len(lm.encode(word, begin=False)) > 1:
+        word = lm.encode(word, begin=False)[0]
     return one_token(lm.tokenizer, lm.config.vocab_size, word, name)
 
 

@@ -1,18 +1,29 @@
 """What a model is made of, in one record: its sites, its norms, and what its scores are computed from.
 
-Each class of model has such a record beside it, found by the class of the model or of its config. So nothing
-has to ask which architecture a model has: it asks the record. GPT-2 is the only one that can be shown; what
-`gptviz.llama` needs of its own is in docs/llama.md.
+Each class of model has such a record here, found by the class of the model or of its config. So nothing has
+to ask which architecture a model has: it asks the record.
+
+Shapes: B texts in a batch, t new tokens, T tokens, D emb_dim, H heads, K groups of heads that share a key and
+a value, d head_dim, F hidden_dim.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
+from gptviz.engine import instead
+from gptviz.engine.attending import Append, attend, attend_in_groups
 from gptviz.engine.config import GPTConfig, Settings
+from gptviz.engine.instead import Instead
+from gptviz.engine.kinds import Config, Model
+from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.site import Shortcut, Site
-from gptviz.model import GPTModel
+from gptviz.fast.kernels import modules_of
+from gptviz.llama import GroupedQueryAttention, LlamaModel, RMSNorm
+from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
 
 
 @dataclass(frozen=True)
@@ -32,8 +43,23 @@ class Architecture:
     """What is particular to one class of model.
 
     `sites` are the rows of its table, in the order of the pass, by name. `norms` are those of a block, in the
-    order of the pass, and `final_norm` is the one after all blocks. A score is the dot product of a query and
-    a key: `scores` are the sites of the two, (H, T, D/H) each.
+    order of the pass, and `final_norm` is the one after all blocks. A norm that is `centred` subtracts the
+    mean of its input, and divides by the deviation; any other divides by the root of the mean square.
+
+    `embedded` are the sites whose sum is the stream into block 0, by what each is of ("embedding",
+    "position"), and `start` is the site of that sum. `embed` computes it for ids (B, t) at positions (t,):
+    (B, t, D).
+
+    A score is the dot product of a query and a key: `scores` are the sites of the two, (H, T, d) and (H, T, d)
+    or (K, T, d). `attend` is the attention for tokens after others (`gptviz.engine.attending`). `hidden` are the
+    sites of the feed-forward's hidden layer before its nonlinearity, and `active` the one after it, which the
+    module `down` of a block takes: it is linear.
+
+    `context_length` is the number of tokens that a model reads. `built_with` yields (name, value) for each
+    setting of the config that can be read off the model's modules, once for each module that shows it.
+
+    `instead` says, of each page of the app that does not explain such a model, what it has in place of what the
+    page is about. All other pages explain it.
     """
 
     model: type[nn.Module]
@@ -41,12 +67,31 @@ class Architecture:
     sites: Mapping[str, Site]
     norms: tuple[NormPlace, ...]
     final_norm: NormPlace
+    centred: bool
+    embedded: Mapping[str, str]
+    start: str
+    embed: Callable[[Any, Tensor, Tensor], Tensor]
     scores: tuple[str, str]
+    attend: Callable[[Any, Tensor, int, Append], Tensor]
+    hidden: tuple[str, ...]
+    active: str
+    down: str
+    context_length: Callable[[Any], int]
+    built_with: Callable[[Any], Iterator[tuple[str, object]]]
+    instead: Mapping[str, Instead] = field(default_factory=dict)
+
+    @property
+    def past(self) -> tuple[str, str]:
+        """The sites of the keys and the values that are kept for later tokens (a KV cache)."""
+        kept = {site.in_past: name for name, site in self.sites.items()}
+        return kept["keys"], kept["values"]
 
 
 def _by_name(*sites: Site) -> dict[str, Site]:
     return {site.name: site for site in sites}
 
+
+# ---- GPT-2 ----
 
 _BLOCK = "trf_blocks.{b}."
 
@@ -74,26 +119,154 @@ _GPT2_SITES = _by_name(
     Site("final", "final_norm", "output", "rows", "(T, D)", "after the final LayerNorm"),
 )  # fmt: skip
 
+
+def _gpt_stream(model: GPTModel, in_idx: Tensor, positions: Tensor) -> Tensor:
+    """The stream into block 0: (B, t) ids at positions (t,) -> (B, t, D)."""
+    summed: Tensor = model.drop_emb(model.tok_emb(in_idx) + model.pos_emb(positions))
+    return summed
+
+
+def _gpt_built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
+    yield "vocab_size", model.tok_emb.num_embeddings
+    # a classifier's head has a row for each class instead
+    yield "vocab_size", model.out_head.weight.shape[0]
+    yield "emb_dim", model.tok_emb.embedding_dim
+    yield "context_length", model.pos_emb.num_embeddings
+    yield "n_layers", len(model.trf_blocks)
+    yield "tie_embeddings", model.out_head.weight is model.tok_emb.weight
+    for module in modules_of(model):
+        if isinstance(module, MultiHeadAttention):
+            yield "n_heads", module.num_heads
+            yield "qkv_bias", module.W_query.bias is not None
+            yield "linear_bias", module.out_proj.bias is not None
+        elif isinstance(module, LayerNorm):
+            yield "norm_eps", module.eps
+            yield "norm_bias", module.shift is not None
+        elif isinstance(module, GELU | torch.nn.GELU):
+            yield (
+                "activation",
+                "gelu" if getattr(module, "approximate", "tanh") == "none" else "gelu_tanh",
+            )
+
+
 GPT2 = Architecture(
     GPTModel,
     GPTConfig,
     _GPT2_SITES,
     norms=(NormPlace("norm1", "resid_pre"), NormPlace("norm2", "resid_mid")),
     final_norm=NormPlace("final_norm", "resid_post"),
+    centred=True,
+    embedded={"embedding": "tok_emb", "position": "pos_emb"},
+    start="embed",
+    embed=_gpt_stream,
     scores=("q", "k"),
+    attend=attend,
+    hidden=("mlp_pre",),
+    active="mlp_act",
+    down="ff.layers.2",
+    context_length=lambda model: model.pos_emb.num_embeddings,
+    built_with=_gpt_built_with,
 )
+
+# ---- Llama, Qwen2, Qwen3 ----
+
+_LLAMA_SITES = _by_name(
+    Site("tok_emb", "tok_emb", "output", "rows", "(T, D)", "each token's embedding"),
+    _GPT2_SITES["resid_pre"],
+    Site("q", _BLOCK + "att.W_query", "output", "heads", "(H, T, d)", "queries, before they are turned"),
+    Site("k", _BLOCK + "att.W_key", "output", "groups", "(K, T, d)", "keys, before they are turned"),
+    Site("v", _BLOCK + "att.W_value", "output", "groups", "(K, T, d)", "values", in_past="values"),
+    Site("q_rot", _BLOCK + "att.rotated_queries", "output", "heads", "(H, T, d)",
+         "queries, turned by their positions"),
+    # what later tokens need of a key is the turned one
+    Site("k_rot", _BLOCK + "att.rotated_keys", "output", "groups", "(K, T, d)",
+         "keys, turned by their positions", in_past="keys"),
+    Site("attn", _BLOCK + "att.attn_weights", "output", "weights", "(H, T, T)", "attention weights"),
+    Site("z", _BLOCK + "att.out_proj", "input", "heads", "(H, T, d)", "each head's weighted values"),
+    _GPT2_SITES["attn_out"],
+    _GPT2_SITES["resid_mid"],
+    Site("mlp_gate", _BLOCK + "ff.fc1", "output", "rows", "(T, F)", "the feed-forward's gate, before SiLU"),
+    Site("mlp_up", _BLOCK + "ff.fc2", "output", "rows", "(T, F)", "what the gate is multiplied with"),
+    Site("mlp_act", _BLOCK + "ff.fc3", "input", "rows", "(T, F)", "the feed-forward's SwiGLU: their product"),
+    _GPT2_SITES["mlp_out"],
+    _GPT2_SITES["resid_post"],
+    Site("final", "final_norm", "output", "rows", "(T, D)", "after the final RMSNorm"),
+)  # fmt: skip
+
+
+def _llama_stream(model: LlamaModel, in_idx: Tensor, positions: Tensor) -> Tensor:
+    """The stream into block 0: (B, t) ids -> (B, t, D). Nothing is added for the positions."""
+    embedded: Tensor = model.tok_emb(in_idx)
+    return embedded
+
+
+def _llama_built_with(model: LlamaModel) -> Iterator[tuple[str, object]]:
+    yield "vocab_size", model.tok_emb.num_embeddings
+    # a classifier's head has a row for each class instead
+    yield "vocab_size", model.out_head.weight.shape[0]
+    yield "emb_dim", model.tok_emb.embedding_dim
+    yield "context_length", model.context_length
+    yield "n_layers", len(model.trf_blocks)
+    yield "tie_embeddings", model.out_head.weight is model.tok_emb.weight
+    for block in model.trf_blocks:
+        yield "hidden_dim", block.ff.fc1.out_features
+    for module in modules_of(model):
+        if isinstance(module, GroupedQueryAttention):
+            yield "n_heads", module.num_heads
+            yield "n_kv_groups", module.num_kv_groups
+            yield "head_dim", module.head_dim
+            yield "qkv_bias", module.W_query.bias is not None
+            yield "qk_norm", module.q_norm is not None
+            yield "rope_base", module.rope_base
+        elif isinstance(module, RMSNorm):
+            yield "norm_eps", module.eps
+
+
+LLAMA = Architecture(
+    LlamaModel,
+    LlamaConfig,
+    _LLAMA_SITES,
+    norms=GPT2.norms,
+    final_norm=GPT2.final_norm,
+    centred=False,
+    embedded={"embedding": "tok_emb"},
+    start="tok_emb",
+    embed=_llama_stream,
+    scores=("q_rot", "k_rot"),
+    attend=attend_in_groups,
+    hidden=("mlp_gate", "mlp_up"),
+    active="mlp_act",
+    down="ff.fc3",
+    context_length=lambda model: model.context_length,
+    built_with=_llama_built_with,
+    instead=instead.LLAMA,
+)
+
+ARCHITECTURES = (GPT2, LLAMA)
 
 _BY_CLASS: dict[type, Architecture] = {
     made_of: architecture
-    for architecture in (GPT2,)
+    for architecture in ARCHITECTURES
     for made_of in (architecture.model, architecture.config)
 }
 
 
-def architecture_of(model: nn.Module | Settings) -> Architecture:
+def architecture_of(model: Model | Config | nn.Module) -> Architecture:
     """The record of a model, or of a config, by its class. Raises ValueError for any other class."""
     for kind in type(model).__mro__:
         if kind in _BY_CLASS:
             return _BY_CLASS[kind]
     known = ", ".join(kind.__name__ for kind in _BY_CLASS)
     raise ValueError(f"a {type(model).__name__} cannot be shown; known are {known}")
+
+
+def position_vectors(model: Model) -> Tensor:
+    """The vector that is added for each position, (context length, D). Raises ValueError if there is none."""
+    kind = architecture_of(model)
+    site = kind.embedded.get("position")
+    if site is None:
+        raise ValueError(
+            f"a {type(model).__name__} adds no vector for a position: it turns each block's queries and keys "
+            "by it"
+        )
+    return model.get_parameter(f"{kind.sites[site].module}.weight")

@@ -32,6 +32,13 @@ def blank_llama(config: LlamaConfig) -> LlamaModel:
         return LlamaModel(config)
 
 
+def blank_of(config: GPTConfig | LlamaConfig) -> GPTModel | LlamaModel:
+    """Make the blank model of a config, of whichever class it is."""
+    if isinstance(config, LlamaConfig):
+        return blank_llama(config)
+    return blank_model(config)
+
+
 class _NoNumbers(TorchFunctionMode):
     """Skips the functions of `torch.nn.init`, which on the meta device have no numbers to set.
 

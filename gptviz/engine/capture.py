@@ -1,14 +1,14 @@
-"""Capture: run a GPTModel on a text once, and keep the numbers inside it as a Trace.
+"""Capture: run a model on a text once, and keep the numbers inside it as a Trace.
 
 A "site" is a place in the model whose numbers can be kept or replaced, such as the attention weights of a
-block; `sites.SITES` is the table of them, and this module reads from it where each one is. A key is a site
+block; `sites.sites_of` gives the table of them, and this module reads from it where each one is. A key is a site
 and its block, such as ("attn", 3). A trace of a long text is "lean": it keeps only some sites, and
 `again` runs a block once more when somebody asks for another site of it.
 
-Shapes: T tokens, D emb_dim, H heads.
+Shapes: T tokens, D emb_dim, H heads, K groups of heads, d head_dim.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,16 +16,26 @@ import torch
 from torch import Tensor
 
 from gptviz.engine import forward
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit
 from gptviz.engine.gradient import Gradient, Metric, gradient
+from gptviz.engine.kinds import Config
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction, reductions
 from gptviz.engine.rows import Rows
 from gptviz.engine.run import common_prefix
-from gptviz.engine.sites import INTO_BLOCK, SITES, Key, all_keys, between_blocks, expand, held_keys
+from gptviz.engine.site import Site
+from gptviz.engine.sites import (
+    INTO_BLOCK,
+    Key,
+    all_keys,
+    between_blocks,
+    expand,
+    held_keys,
+    sites_of,
+)
 from gptviz.engine.tokens import tokens_of
 from gptviz.engine.trace import Trace
 from gptviz.engine.weights import fingerprint
@@ -117,12 +127,13 @@ def together(
     """Trace several texts in one pass of a model without edits. Shorter texts are padded at their end."""
     model = lm.model
     config = lm.config
+    sites = sites_of(config)
     longest = max(texts, key=len)
     keys_held = [held_keys(config, len(ids), at_once) for ids in texts]
     weights = fingerprint(model)
     seen = dict[Key, Tensor]()
     wanted: list[Key] = [*(key for keys in keys_held for key in keys), ("final", None)]
-    hooks = [site_hook(key, seen.__setitem__) for key in dict.fromkeys(wanted)]
+    hooks = [site_hook(sites, key, seen.__setitem__) for key in dict.fromkeys(wanted)]
     # pad with tokens of the longest text; the causal mask hides them from the text's own tokens
     in_idx = [[*ids, *longest[len(ids) :]] for ids in texts]  # (b, T)
     with torch.inference_mode(torch.is_inference_mode_enabled()):
@@ -130,9 +141,9 @@ def together(
 
     def rows(key: Key, text: int) -> Rows:
         name, _ = key
-        site = SITES[name]
+        site = sites[name]
         value = seen[key]  # (b, T, D) or (b, H, T, T); for pos_emb (T, D)
-        shown = site.present(value if value.dim() == 2 else value[text, None], config.n_heads)
+        shown = site.present(value if value.dim() == 2 else value[text, None], config)
         piece = Rows([shown.float().cpu()], site.form == "weights").cut(len(texts[text])).joined()
         if site.form == "weights":
             _check_rows(key, piece)
@@ -143,7 +154,7 @@ def together(
     for text, (ids, keys) in enumerate(zip(texts, keys_held, strict=True)):
         # sites with the same numbers (a block's output, the next one's input) share their memory
         places = {
-            key: (seen[key].data_ptr(), SITES[key[0]].form) for key in [*keys, ("final", None)]
+            key: (seen[key].data_ptr(), sites[key[0]].form) for key in [*keys, ("final", None)]
         }
         rows_at = {place: rows(key, text) for key, place in places.items()}
         values = {key: rows_at[places[key]] for key in keys}
@@ -165,15 +176,16 @@ def again(
     input, the residual stream, which the trace holds; the edits in `ready` are made again.
     """
     missing = [key for key in all_keys(lm.config) if key[1] == block and key not in trace.held]
-    keys = [key for key in missing if SITES[key[0]].in_attention == attention]
+    sites = sites_of(lm.config)
+    keys = [key for key in missing if sites[key[0]].in_attention == attention]
     pass_ = _Pass(
         lm.config, keys, [edit for edit in ready if edit.block == block], (), None, entered=block
     )
     trace = trace.uncopied()
     stream = trace[INTO_BLOCK, block][None].to(lm.model.tok_emb.weight)  # (1, T, D)
-    k, v = ((name, block) for name, site in SITES.items() if site.in_past is not None)
+    k, v = ((name, block) for name in architecture_of(lm.config).past)
     has_both = k in trace.held and v in trace.held
-    known = (trace[k][None], trace[v][None]) if has_both else None  # (1, H, T, head_dim) each
+    known = (trace[k][None], trace[v][None]) if has_both else None  # (1, H, T, d) each
     forward.block_again(lm.model, block, stream, known, pass_.hooks(), attention)
     pass_.check()
     return pass_.values
@@ -185,7 +197,8 @@ def _beginning(
     """The part of an earlier trace that these ids begin with, if it can be used; else None."""
     after.of(lm.model)
     same = after.config == lm.config and after.edits == edits
-    needed = {*keys, *(key for key in all_keys(lm.config) if SITES[key[0]].in_past)}
+    sites = sites_of(lm.config)
+    needed = {*keys, *(key for key in all_keys(lm.config) if sites[key[0]].in_past)}
     if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
         return None
     n_known = common_prefix([token.id for token in after.tokens], list(ids))
@@ -203,7 +216,7 @@ class _Pass:
 
     def __init__(
         self,
-        config: GPTConfig,
+        config: Config,
         keys: Iterable[Key],
         edits: Sequence[Edit],
         reduce: Sequence[Reduction],
@@ -216,7 +229,7 @@ class _Pass:
         self.live: dict[Key, Tensor] = {}
         self.graph = graph
         self.config = config
-        self.n_heads = config.n_heads
+        self.sites = sites_of(config)
         self.before = before  # the trace of the tokens that stand before those of this pass
         if before is None:
             self.first = 0
@@ -243,26 +256,26 @@ class _Pass:
 
     def hooks(self) -> list[forward.Hook]:
         """The hooks of this pass; those that record come last, so that they see the edited values."""
-        weights = [key for key in all_keys(self.config) if SITES[key[0]].form == "weights"]
+        weights = [key for key in all_keys(self.config) if self.sites[key[0]].form == "weights"]
         watched = [key for key in weights if key in self.edited]
         return [
             # before the edits, which may break the sums
-            *(site_hook(key, _check_rows) for key in watched),
+            *(site_hook(self.sites, key, _check_rows) for key in watched),
             *edit_hooks(self.edits, self.config, self.first, self.entered),
             *(
-                site_hook(key, self._record)
+                site_hook(self.sites, key, self._record)
                 for key in dict.fromkeys([*self.keep, *self.reductions])
             ),
         ]
 
     def _record(self, key: Key, value: Tensor) -> None:
         """Keep the model's tensor at a site, and compute the reductions of it; a hook calls this."""
-        site = SITES[key[0]]
+        site = self.sites[key[0]]
         if site.form == "weights" and key not in self.edited:
             _check_rows(key, value)
         if self.graph:
             self.live[key] = value
-        shown = site.present(value.detach(), self.n_heads).float().cpu()
+        shown = site.present(value.detach(), self.config).float().cpu()
         if key in self.keep:
             self.values[key] = shown
         self.reduce(key, shown)
@@ -278,7 +291,7 @@ class _Pass:
         """A site's rows for all tokens: those of the trace before, then the new ones."""
         if self.before is None:
             assert new is not None
-            return Rows([new], SITES[key[0]].form == "weights")
+            return Rows([new], self.sites[key[0]].form == "weights")
         earlier = self.before.pieces(key)
         if new is None:
             return earlier
@@ -287,7 +300,7 @@ class _Pass:
     def rows(self, key: Key, past: Past | None) -> Rows:
         """A site's rows as the Trace keeps them. Keys and values share their memory with a float32 `past`."""
         name, block = key
-        in_past = SITES[name].in_past
+        in_past = self.sites[name].in_past
         if past is not None and past.is_float32 and in_past is not None and block is not None:
             return Rows([past.kept(in_past, block)[0]], weights=False)
         return self._after(key, self.values.get(key))
@@ -304,9 +317,11 @@ class _Pass:
             )
 
 
-def site_hook(key: Key, visit: Callable[[Key, Tensor], None]) -> forward.Hook:
-    """A hook that calls `visit` with the key of a site and the model's tensor there."""
-    site = SITES[key[0]]
+def site_hook(
+    sites: Mapping[str, Site], key: Key, visit: Callable[[Key, Tensor], None]
+) -> forward.Hook:
+    """A hook that calls `visit` with the key of a site of this table and the model's tensor there."""
+    site = sites[key[0]]
     return forward.Hook(site.module.format(b=key[1]), site.side, partial(visit, key))
 
 

@@ -115,6 +115,16 @@ class GPTConfig(Settings):
     def head_dim(self) -> int:
         return self.emb_dim // self.n_heads
 
+    @property
+    def n_kv_groups(self) -> int:
+        """The number of keys and values: each head has its own."""
+        return self.n_heads
+
+    @property
+    def hidden_dim(self) -> int:
+        """The width of the feed-forward layers."""
+        return 4 * self.emb_dim
+
     def sizes(self, n_tokens: int) -> dict[str, int]:
         """The numbers behind the names in a site's shape, such as "D", for a text of `n_tokens`."""
         D = self.emb_dim

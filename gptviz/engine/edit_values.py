@@ -1,6 +1,6 @@
 """The parser of an edit's text form, and the tensors that an edit's value stands for.
 
-An edit replaces the numbers at a site, a place in the model (`sites.SITES`). Its text form is taken apart by
+An edit replaces the numbers at a site, a place in the model (`sites.sites_of`). Its text form is taken apart by
 `parts_of`, and the value in it, such as "zero" or "x0.5", by `named`. From the site's tensor, `replacement`
 and the functions below it compute the new one. None of them writes into a tensor that it was given.
 

@@ -1,7 +1,7 @@
 """The hooks that make edits in a forward pass, for one text or a batch of texts.
 
 An edit replaces the numbers at a site, a place in the model; a key is a site and its block. The table
-`sites.SITES` says at which module each site is, so nothing here depends on a single site.
+`sites.sites_of` gives at which module each site is, so nothing here depends on a single site.
 
 Two sites need care. The residual stream into a block (`resid_pre`) and after its attention (`resid_mid`)
 are seen where they enter a LayerNorm, but the shortcut connection has taken the stream before that. A new
@@ -16,14 +16,14 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import Hook
-from gptviz.engine.sites import SITES, Key
+from gptviz.engine.kinds import Config
+from gptviz.engine.sites import Key, sites_of
 
 
 def edit_hooks(
-    edits: Iterable[Edit], config: GPTConfig, first: int, entered: int | None
+    edits: Iterable[Edit], config: Config, first: int, entered: int | None
 ) -> list[Hook]:
     """The hooks of one pass that make these edits; several edits of one site are made one after the other.
 
@@ -37,8 +37,9 @@ def edit_hooks(
 class _Editing:
     """The edits of one pass, and the tensors that its hooks have to remember."""
 
-    def __init__(self, edits: Iterable[Edit], config: GPTConfig, first: int):
-        self.n_heads = config.n_heads
+    def __init__(self, edits: Iterable[Edit], config: Config, first: int):
+        self.config = config
+        self.sites = sites_of(config)
         self.first = first
         self.edits: dict[Key, list[Edit]] = {}
         for edit in edits:
@@ -48,7 +49,7 @@ class _Editing:
         # key has to become the sum of the other two.
         self.ends: dict[Key, tuple[Key, Key]] = {}
         for site, block in self.edits:
-            shortcut = SITES[site].shortcut
+            shortcut = self.sites[site].shortcut
             if shortcut is not None:
                 self.ends[shortcut.end, block] = ((site, block), (shortcut.plus, block))
         ends = [key for pair in self.ends.values() for key in pair]
@@ -68,7 +69,7 @@ class _Editing:
         self, key: Key, visit: Callable[[Key, Tensor], Tensor | None], last: bool = False
     ) -> Hook:
         name, block = key
-        site = SITES[name]
+        site = self.sites[name]
         return Hook(site.edited_module.format(b=block), site.side, partial(visit, key), last)
 
     def _visit(self, key: Key, value: Tensor) -> Tensor | None:
@@ -101,8 +102,8 @@ class _Editing:
     def _edited_text(self, key: Key, value: Tensor) -> Tensor:
         """The tensor of one text with the edits of this key, of the same shape."""
         name, _ = key
-        site = SITES[name]
-        shown = site.present(value, self.n_heads)  # as in a Trace: (T, D), (H, T, D/H) or (H, T, T)
+        site = self.sites[name]
+        shown = site.present(value, self.config)  # as in a Trace: (T, D), (H, T, D/H) or (H, T, T)
         for edit in self.edits[key]:
             shown = edit.apply(shown, self.first)
         return site.restore(shown, value)

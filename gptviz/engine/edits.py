@@ -1,6 +1,6 @@
 """Edit: an instruction to replace numbers inside a model during a forward pass.
 
-An edit names a site (a place in the model, such as each head's output "z": see `sites.SITES`), and what is
+An edit names a site (a place in the model, such as each head's output "z": see `sites.sites_of`), and what is
 put in the place of its numbers. It can be limited to some blocks, heads and positions. It has a text form,
 for the addresses of pages and for sentences:
 
@@ -23,10 +23,10 @@ from typing import ClassVar
 import torch
 
 from gptviz.engine import edit_values
-from gptviz.engine.config import GPTConfig
 from gptviz.engine.edit_values import EVERY, GRAMMAR, TABLES, Named, Plus, Source
 from gptviz.engine.index import listed, whole_number
-from gptviz.engine.sites import SITES, Key, check_key
+from gptviz.engine.kinds import Config
+from gptviz.engine.sites import ALL_SITES, Key, check_key, sites_of, table_with
 from gptviz.engine.weights import stamp
 from gptviz.text.as_html import table
 
@@ -69,7 +69,8 @@ class Edit:
     of either (or a tuple of several), or a function from the site's tensor to one of the same shape. Such
     numbers must be finite, and a tensor for `attn` must be 0 above the diagonal.
 
-    `block` "*" is every block. `heads` (only at sites that are split by heads) and `positions` (for `attn`,
+    `block` "*" is every block. `heads` (only at sites that are split by heads; where several heads share a key and
+    a value, the keys' and values' heads are those groups) and `positions` (for `attn`,
     of the queries) limit what is replaced; all else is passed on as it is. Negative blocks and positions
     count from the end. Heads and positions become sorted tuples without duplicates, so that edits that do the
     same are equal and can be hashed.
@@ -118,8 +119,8 @@ class Edit:
         return f"Edit({str(self)!r})"
 
     def _repr_html_(self) -> str:
-        if self.site in SITES:
-            meaning = f"{self.site}: {SITES[self.site].meaning}"
+        if self.site in ALL_SITES:
+            meaning = f"{self.site}: {ALL_SITES[self.site].meaning}"
         else:
             meaning = self.site
         limits = {"block": self.block, "heads": self.heads, "positions": self.positions}
@@ -169,7 +170,7 @@ class Edit:
     def check_form(self) -> None:
         """Raise a ValueError for an edit that no model could make; `check` needs the model's config, too."""
         self._check_block(None)
-        site = SITES[self.site]
+        site = ALL_SITES[self.site]
         value = self.named
         if value is None and _pythons(self.value) is None:
             raise ValueError(
@@ -186,23 +187,29 @@ class Edit:
                 f"{self.value!r} would {why} in {self.site!r}: choose another value or site"
             )
         if value is not None and value.name in edit_values.FOR_WEIGHTS and site.form != "weights":
-            weight_sites = ", ".join(name for name, site in SITES.items() if site.form == "weights")
+            weight_sites = ", ".join(
+                name for name, site in table_with(self.site).items() if site.form == "weights"
+            )
             raise ValueError(
                 f"{self.value!r} says where a head looks: it is for {weight_sites}, not {self.site!r}"
             )
         adds_rows = value is not None and any(term.name in TABLES for term in value.terms)
         if adds_rows and site.shape != "(T, D)":
-            stream_sites = ", ".join(name for name, site in SITES.items() if site.shape == "(T, D)")
+            stream_sites = ", ".join(
+                name for name, site in table_with(self.site).items() if site.shape == "(T, D)"
+            )
             raise ValueError(f"a token's row does not fit {self.site!r}; it does {stream_sites}")
         if self.heads is not None and site.form == "rows":
-            split_sites = ", ".join(name for name, site in SITES.items() if site.form != "rows")
+            split_sites = ", ".join(
+                name for name, site in table_with(self.site).items() if site.form != "rows"
+            )
             raise ValueError(
                 f"site {self.site!r} is not split by heads; those that are: {split_sites}"
             )
         if self.heads is not None and self.heads[0] < 0:
             raise ValueError(f"there is no head {self.heads[0]}; they are counted from 0")
 
-    def check(self, config: GPTConfig, n_tokens: int | None = None) -> None:
+    def check(self, config: Config, n_tokens: int | None = None) -> None:
         """Raise a ValueError for a site, block, head, position, value or token id that does not exist.
 
         `n_tokens` is the length of the text; None allows whatever some text that the model can read has.
@@ -211,8 +218,9 @@ class Edit:
         exact = n_tokens is not None
         if n_tokens is None:
             n_tokens = config.context_length
-        self._check_block(config.n_layers)
-        edit_values.check_range("head", self.heads, 0, config.n_heads)
+        self._check_block(config)
+        site = sites_of(config)[self.site]
+        edit_values.check_range(site.part, self.heads, 0, site.count(config))
         edit_values.check_range("position", self.positions, -n_tokens, n_tokens)
         for part in () if self.named is None else self.named.parts:
             if part.name == "hide":
@@ -236,15 +244,17 @@ class Edit:
         if tensor and exact and self.positions is None and end < n_tokens:
             raise ValueError(f"{has}: give {self.site!r} a row for each, one for all, or positions")
 
-    def _check_block(self, n_layers: int | None) -> None:
-        all_blocks = self.block == EVERY and self.site in SITES and SITES[self.site].per_block
-        check_key(self.site, 0 if all_blocks else self.block, n_layers)
+    def _check_block(self, config: Config | None) -> None:
+        all_blocks = (
+            self.block == EVERY and self.site in ALL_SITES and ALL_SITES[self.site].per_block
+        )
+        check_key(self.site, 0 if all_blocks else self.block, config)
 
     @property
     def known(self) -> int | None:
         """The number of positions that the value has numbers for; None if it fits a text of any length."""
         if isinstance(self.value, torch.Tensor | Source):
-            return edit_values.positions_in(self.value, SITES[self.site].form == "weights")
+            return edit_values.positions_in(self.value, ALL_SITES[self.site].form == "weights")
         if isinstance(self.value, tuple):
             ends = [edit_values.positions_in(part.numbers) for part in self.value]
         else:
@@ -289,7 +299,7 @@ class Edit:
             name = None
         else:
             name = self.named.name
-        spread = name == "mean" and SITES[self.site].form != "weights"
+        spread = name == "mean" and ALL_SITES[self.site].form != "weights"
         from_the_end = any(position < 0 for position in self.positions or ())
         return not (self.is_function or spread or name == "shuffle" or from_the_end)
 
@@ -299,7 +309,7 @@ class Edit:
         parts = () if self.named is None else self.named.parts
         return self.positions is None and not any(part.name in ("ids", "hide") for part in parts)
 
-    def of(self, config: GPTConfig) -> "Edit":
+    def of(self, config: Config) -> "Edit":
         """The same edit with a negative block counted from 0. It must be checked already."""
         last = isinstance(self.block, int) and self.block < 0
         return replace(self, block=int(self.block) % config.n_layers) if last else self  # type: ignore[arg-type]
@@ -317,10 +327,11 @@ class Edit:
             return ()
         return (int(self.block),)
 
-    def is_of_head(self, block: int, head: int) -> bool:
+    def is_of_head(self, block: int, head: int, config: Config) -> bool:
         """Whether it changes the queries, keys, values, attention weights or output of this head."""
-        in_block = SITES[self.site].form != "rows" and block in self.blocks(block + 1)
-        return in_block and (self.heads is None or head in self.heads)
+        site = sites_of(config)[self.site]
+        in_block = site.form != "rows" and block in self.blocks(block + 1)
+        return in_block and (self.heads is None or site.of_head(head, config) in self.heads)
 
     def each(self, n_layers: int) -> list["Edit"]:
         """The same edit as a list of edits, each of one block (or of a site outside the blocks)."""
@@ -356,7 +367,7 @@ class Edit:
 
     def _replacement(self, value: torch.Tensor, first: int) -> torch.Tensor:
         """The tensor to put in the place of all of `value`; of the same shape."""
-        weights = SITES[self.site].form == "weights"
+        weights = ALL_SITES[self.site].form == "weights"
         if self.named is not None:
             return edit_values.replacement(self.named, value, weights)
         if isinstance(self.value, torch.Tensor | Source):

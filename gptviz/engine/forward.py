@@ -1,4 +1,4 @@
-"""Forward passes: the only module that runs a GPTModel on tokens.
+"""Forward passes: the only module that runs a model on tokens.
 
 Traces (`capture`), text generation (`generate`) and batches of edited passes (`variants`) all call the
 functions here. A caller that wants to see or replace numbers inside the model gives a list of `Hook`s.
@@ -21,11 +21,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from gptviz.engine.architecture import architecture_of
+from gptviz.engine.kinds import Model
 from gptviz.engine.past import Before, Past, at_work, final_hidden
 from gptviz.engine.undisturbed import settled
 from gptviz.fast import kernels, one_token
 from gptviz.fast.attention import Earlier, Known, attention
-from gptviz.model import GPTModel, TransformerBlock
+from gptviz.model import TransformerBlock
 
 # Only one forward pass at a time in a process: two passes at once, each with several torch threads, take
 # many times longer than the same two one after the other.
@@ -50,7 +52,7 @@ class NoNumbers(ValueError):
 class Hook:
     """A function to call during a pass with the first input or the output of one module.
 
-    `module` is the module's path inside GPTModel, such as "trf_blocks.3.att". `visit` is called with the
+    `module` is the module's path inside the model, such as "trf_blocks.3.att". `visit` is called with the
     model's own tensor and returns a replacement, or None to leave it as it is. Several hooks at one place are
     called in the order of the list; those with `last` are called after all others.
     """
@@ -65,7 +67,7 @@ Hooks = Iterable[Hook]
 
 
 def hidden(
-    model: GPTModel,
+    model: Model,
     in_idx: Tensor,
     hooks: Hooks = (),
     past: Past | None = None,
@@ -78,13 +80,15 @@ def hidden(
     Raises what the model raises for ids that it cannot read, and what a hook raises.
     """
     if graph:
-        hooks = [*(Hook(name, "output", _leaf) for name in ("tok_emb", "pos_emb")), *hooks]
+        kind = architecture_of(model)
+        leaves = [kind.sites[name].module for name in kind.embedded.values()]
+        hooks = [*(Hook(module, "output", _leaf) for module in leaves), *hooks]
     with running(model, graph), _watched(model, in_idx, past, hooks) as visits:
         return checked(_pass(model, in_idx, past, None, visits))
 
 
 def hidden_from(
-    model: GPTModel,
+    model: Model,
     block: int,
     stream: Tensor,
     hooks: Hooks = (),
@@ -102,7 +106,7 @@ def hidden_from(
         running(model),
         _hooked(model, hooks),
         threads(_threads_that_pay(work)),
-        nullcontext() if past is None else at_work(model, past),
+        nullcontext() if past is None else at_work(model, past, len(past)),
     ):
         if row is None:
             return checked(model.final_norm(model.trf_blocks[block:](stream)))
@@ -135,7 +139,7 @@ def _of_row(block: nn.Module, x: Tensor, row: int, after: Earlier | None) -> Ten
 
 
 def block_again(
-    model: GPTModel, block: int, stream: Tensor, known: Known | None, hooks: Hooks, attention: bool
+    model: Model, block: int, stream: Tensor, known: Known | None, hooks: Hooks, attention: bool
 ) -> None:
     """Run one block, or only its attention, on the input that it had in an earlier pass, for its hooks.
 
@@ -149,7 +153,7 @@ def block_again(
 
 
 def last_logits(
-    model: GPTModel,
+    model: Model,
     idx: Tensor,
     past: Past | None = None,
     position: int | None = None,
@@ -164,7 +168,7 @@ def last_logits(
         return checked(model.out_head(_pass(model, idx, past, position, visits)[:, -1]))
 
 
-def logits_of(model: GPTModel, final: Tensor, graph: bool = False) -> Tensor:
+def logits_of(model: Model, final: Tensor, graph: bool = False) -> Tensor:
     """Apply the output head to rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
 
     With `graph`, the autograd graph is kept.
@@ -188,7 +192,7 @@ def checked(rows: Tensor) -> Tensor:
 
 
 @contextmanager
-def running(model: GPTModel, graph: bool = False, known: Known | None = None) -> Iterator[None]:
+def running(model: Model, graph: bool = False, known: Known | None = None) -> Iterator[None]:
     """Set up everything that a pass needs, and undo it after the block.
 
     That is: the lock, torch's settings as in a fresh process (`settled`), eval mode, no gradients, and the
@@ -255,7 +259,7 @@ def _leaf(value: Tensor) -> Tensor:
 
 
 def _pass(
-    model: GPTModel,
+    model: Model,
     in_idx: Tensor,
     past: Past | None,
     position: int | None,
@@ -268,12 +272,14 @@ def _pass(
         return final_hidden(model, in_idx, past, position, visits)
 
 
-def multiply_adds(model: GPTModel, n_tokens: int) -> int:
+def multiply_adds(model: Model, n_tokens: int) -> int:
     """The approximate number of multiply-adds that `n_tokens` tokens take in all blocks.
 
-    The weight matrices of a block have 12 D^2 numbers: 4 D^2 in its attention, 8 D^2 in its feed-forward.
+    They are as many as numbers in the blocks' matrices. In GPT-2 a block has 12 D^2: 4 D^2 in its attention,
+    8 D^2 in its feed-forward.
     """
-    return 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2 * n_tokens
+    matrices = [weight.numel() for weight in model.trf_blocks[0].parameters() if weight.dim() == 2]
+    return len(model.trf_blocks) * sum(matrices) * n_tokens
 
 
 def _threads_that_pay(multiply_adds: int) -> int:
@@ -285,7 +291,7 @@ def _threads_that_pay(multiply_adds: int) -> int:
 
 @contextmanager
 def _watched(
-    model: GPTModel, in_idx: Tensor, past: Past | None, hooks: Hooks
+    model: Model, in_idx: Tensor, past: Past | None, hooks: Hooks
 ) -> Iterator[one_token.Visits | None]:
     """Register the hooks on the model inside the block.
 
@@ -303,7 +309,7 @@ def _watched(
 
 
 @contextmanager
-def _hooked(model: GPTModel, hooks: Hooks) -> Iterator[None]:
+def _hooked(model: Model, hooks: Hooks) -> Iterator[None]:
     """Register the hooks for passes of this thread; remove them after the block."""
     thread = threading.get_ident()
     # a handle, as torch returns it, removes its hook when the block is left
@@ -319,7 +325,7 @@ def _hooked(model: GPTModel, hooks: Hooks) -> Iterator[None]:
         yield
 
 
-def _submodule(model: GPTModel, path: str) -> nn.Module:
+def _submodule(model: Model, path: str) -> nn.Module:
     module: nn.Module | None = model
     # the same as get_submodule in a tenth of the time, which counts: a trace has 150 hooks
     for part in path.split("."):

@@ -23,7 +23,7 @@ def ids_of(lm: Loaded, text: str | Iterable[int], special_tokens: bool = False) 
     outside = [i for i in ids if not 0 <= i < lm.config.vocab_size]
     # a character model knows only the characters it was shown
     if outside and isinstance(text, str):
-        missing = next((c for c in text if set(lm.encode(c)) & set(outside)), "?")
+        missing = next((c for c in text if set(lm.encode(c, begin=False)) & set(outside)), "?")
         raise ValueError(
             f"{missing!r} in the text is none of {lm.name}'s {lm.config.vocab_size:,} tokens"
         )

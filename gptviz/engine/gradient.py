@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gptviz.engine.config import GPTConfig
-from gptviz.engine.sites import SITES, Key, check_key, key_of
+from gptviz.engine.kinds import Config
+from gptviz.engine.sites import Key, check_key, key_of, sites_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.tokenizer.one import OneToken
 
@@ -46,13 +46,14 @@ class Gradient:
     metric: Metric
     value: float  # of the metric in this pass
     _values: Mapping[Key, Tensor]  # handed out as copies
-    n_layers: int
+    config: Config
 
     def __getitem__(self, key: str | Key) -> Tensor:
-        if isinstance(key, str) and key in SITES and SITES[key].per_block:
+        sites = sites_of(self.config)
+        if isinstance(key, str) and key in sites and sites[key].per_block:
             # L tensors of the site's shape -> (L, ...)
-            return torch.stack([self._of((key, block)) for block in range(self.n_layers)])
-        return self._of(check_key(*key_of(key), self.n_layers)).clone()
+            return torch.stack([self._of((key, block)) for block in range(self.config.n_layers)])
+        return self._of(check_key(*key_of(key), self.config)).clone()
 
     def _of(self, key: Key) -> Tensor:
         if key not in self._values:
@@ -73,7 +74,7 @@ class Gradient:
 
 
 def gradient(
-    metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], config: GPTConfig
+    metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], config: Config
 ) -> Gradient:
     """Differentiate the metric with respect to each site's tensor.
 
@@ -83,11 +84,12 @@ def gradient(
     value = metric.of(logits.float())
     tensors = list(values.values())
     raw_grads = torch.autograd.grad(value, tensors, allow_unused=True)
+    sites = sites_of(config)
     grads = {}
     for (key, tensor), grad in zip(values.items(), raw_grads, strict=True):
         if grad is None:
             shown = torch.zeros_like(tensor)
         else:
             shown = grad
-        grads[key] = SITES[key[0]].present(shown, config.n_heads).float().cpu()
-    return Gradient(metric, float(value.detach()), grads, config.n_layers)
+        grads[key] = sites[key[0]].present(shown, config).float().cpu()
+    return Gradient(metric, float(value.detach()), grads, config)

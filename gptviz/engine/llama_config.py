@@ -104,6 +104,17 @@ class LlamaConfig(Settings):
             )
         return width
 
+    def sizes(self, n_tokens: int) -> dict[str, int]:
+        """The numbers behind the names in a site's shape, such as "D", for a text of `n_tokens`."""
+        return {
+            "T": n_tokens,
+            "D": self.emb_dim,
+            "H": self.n_heads,
+            "K": self.n_kv_groups,
+            "F": self.hidden_dim,
+            "d": self.head_dim,
+        }
+
     @property
     def parameters(self) -> int:
         """The number of trained parameters; a tied output head is not counted again."""

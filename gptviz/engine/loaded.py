@@ -4,53 +4,52 @@ It is the base class of `gptviz.engine.reader.Reader`, which runs passes, and so
 `gptviz.engine.language_model.LanguageModel`, which is what `gptviz.load` returns. Shapes: T tokens.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import tiktoken
 import torch
 
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.architecture import ARCHITECTURES, architecture_of
 from gptviz.engine.edits import Edit, Given, edits_of
 from gptviz.engine.index import of_kind
+from gptviz.engine.kinds import Config, Model
 from gptviz.engine.tokens import Token, token_ids, tokens_of
-from gptviz.fast.kernels import modules_of
-from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
 from gptviz.text.as_html import table
-from gptviz.tokenizer import check_well_formed, encode, named_bytes
+from gptviz.tokenizer import begins_of, check_well_formed, encode, named_bytes
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A GPTModel in eval mode, the tokenizer that its token ids belong to, and edits.
+    """A model in eval mode, the tokenizer that its token ids belong to, and edits.
 
     `edits` are the interventions (`gptviz.engine.edits.Edit`) that every forward pass makes. Nothing of them
     is in `model` itself. `activation_is_assumed` is True if neither the model's files nor the caller said
     which GELU it has. Raises ValueError for a config that does not fit the model.
     """
 
-    model: GPTModel
+    model: Model
     tokenizer: tiktoken.Encoding
-    config: GPTConfig
+    config: Config
     name: str
     edits: tuple[Edit, ...] = ()
     activation_is_assumed: bool = False
 
     def __post_init__(self) -> None:
-        of_kind(
-            "model",
-            self.model,
-            GPTModel,
-            "give a GPTModel; gptviz.load and gptviz.wrap make the rest",
-        )
+        if not isinstance(self.model, Model):
+            raise ValueError(
+                f"model is {self.model!r}; give a {_any_model()}; gptviz.load and gptviz.wrap make the rest"
+            )
+        architecture = architecture_of(self.model)
+        config = architecture.config.__name__
         of_kind(
             "config",
             self.config,
-            GPTConfig,
-            "give GPTConfig.from_dict(...) with the model's settings",
+            architecture.config,
+            f"give {config}.from_dict(...) with the model's settings",
         )
-        for name, value in _built_with(self.model):
+        for name, value in architecture.built_with(self.model):
             if self.config[name] != value:
                 raise ValueError(
                     f"the config has {name} {self.config[name]!r}, and the model {value!r}: give the config "
@@ -72,7 +71,7 @@ class Loaded:
         rows = {"model": self.name, **sizes, "parameters": f"{self.config.parameters:,}"}
         if self.activation_is_assumed:
             rows["activation"] = (
-                f"{self.config.activation}, which is assumed: the model's files do not say it"
+                f"{self.config['activation']}, which is assumed: the model's files do not say it"
             )
         if self.edits:
             rows["edits"] = ", ".join(map(str, self.edits))
@@ -122,21 +121,30 @@ class Loaded:
         """The dtype of the weights, in which passes compute: "float32", or "bfloat16" on request."""
         return str(self.model.tok_emb.weight.dtype).removeprefix("torch.")
 
-    def encode(self, text: str, special_tokens: bool = False) -> list[int]:
+    def encode(self, text: str, special_tokens: bool = False, *, begin: bool = True) -> list[int]:
         """Return the token ids of a text.
 
         `<|endoftext|>` in it is cut like any other text; with `special_tokens` it becomes the one special id.
+        Where the tokenizer puts a token before every text, as Llama 3's does, it is the first one; without
+        `begin` it is left out, as for a word that is a part of a text.
         Raises ValueError for a lone surrogate (half of a UTF-16 pair, which is no character): the message
         says where it stands and what to do.
         """
         check_well_formed(
             of_kind("text", text, str, "give a string; encode each string of a list by itself")
         )
-        return encode(self.tokenizer, text, special_tokens)
+        return encode(self.tokenizer, text, special_tokens, begin)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token."""
-        return b"".join(named_bytes(self.tokenizer, i) for i in token_ids(ids)).decode(
+    def decode(self, ids: Sequence[int], *, begin: bool = True) -> str:
+        """Return the text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token.
+
+        Without `begin` it is the text that they were made of: what the tokenizer put before it is left out.
+        """
+        shown_ids = token_ids(ids)
+        first = begins_of(self.tokenizer)
+        if not begin and tuple(shown_ids[: len(first)]) == first:
+            shown_ids = shown_ids[len(first) :]
+        return b"".join(named_bytes(self.tokenizer, i) for i in shown_ids).decode(
             "utf-8", "replace"
         )
 
@@ -149,28 +157,6 @@ class Loaded:
         return tokens_of(self.tokenizer, token_ids(ids))
 
 
-def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
-    """Yield (name, value) for each setting of a GPTConfig that can be read off the model's modules.
-
-    A setting comes once for each module that shows it, so that every module is compared with the config.
-    """
-    yield "vocab_size", model.tok_emb.num_embeddings
-    # a classifier's head has a row for each class instead
-    yield "vocab_size", model.out_head.weight.shape[0]
-    yield "emb_dim", model.tok_emb.embedding_dim
-    yield "context_length", model.pos_emb.num_embeddings
-    yield "n_layers", len(model.trf_blocks)
-    yield "tie_embeddings", model.out_head.weight is model.tok_emb.weight
-    for module in modules_of(model):
-        if isinstance(module, MultiHeadAttention):
-            yield "n_heads", module.num_heads
-            yield "qkv_bias", module.W_query.bias is not None
-            yield "linear_bias", module.out_proj.bias is not None
-        elif isinstance(module, LayerNorm):
-            yield "norm_eps", module.eps
-            yield "norm_bias", module.shift is not None
-        elif isinstance(module, GELU | torch.nn.GELU):
-            yield (
-                "activation",
-                "gelu" if getattr(module, "approximate", "tanh") == "none" else "gelu_tanh",
-            )
+def _any_model() -> str:
+    """The names of the classes of model that there are, in words."""
+    return " or a ".join(kind.model.__name__ for kind in ARCHITECTURES)

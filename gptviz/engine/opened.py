@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from gptviz.engine import forward
-from gptviz.engine.sites import SITES, Key
+from gptviz.engine.sites import Key, sites_of
 from gptviz.engine.sizes import nbytes_of
 
 # Bytes for all traces together, 134 MB. Of 1,024 tokens of GPT-2 a block's attention takes 57 MB and the rest
@@ -48,7 +48,7 @@ def opened(trace: Any, kept: Opened, key: Key) -> Tensor:
     """
     name, block = key
     assert block is not None, "a trace holds every site outside the blocks"
-    part = Part(block, SITES[name].in_attention)
+    part = Part(block, sites_of(trace.config)[name].in_attention)
     values = kept.get(part)
     if values is None:
         # One thread at a time runs a model. Another that waited here for the same part finds it in `kept`.

@@ -2,15 +2,18 @@
 
 Because of the causal mask, the numbers of earlier tokens do not change when a token is appended. And all that
 later tokens need of the earlier ones are their keys and values: `Past` holds those of every block, and
-`attend` is the book's attention for the tokens after them. `gptviz.engine.forward` runs a model with a Past.
+the record of the model has the attention for the tokens after them (`gptviz.engine.attending`).
+`gptviz.engine.forward` runs a model with a Past. Where queries and keys are turned by their positions, the keys
+are kept turned.
 
-Shapes: B texts in the batch, H heads, D emb_dim, L blocks, n tokens of the past, t new tokens.
+Shapes: B texts in the batch, K heads, or groups of heads that share a key and a value, d head_dim, D emb_dim,
+L blocks, n tokens of the past, t new tokens.
 
 Reference: Pope et al., Efficiently Scaling Transformer Inference, 2022, section 2.1 (the "KV cache")
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,23 +21,28 @@ from types import MethodType
 from typing import Any, Literal, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.architecture import architecture_of
+from gptviz.engine.attending import Append
+from gptviz.engine.kinds import Config, Model
 from gptviz.engine.weights import Fingerprint, fingerprint, same
-from gptviz.fast import kernels, one_token
-from gptviz.fast.attention import attention
-from gptviz.model import GPTModel, MultiHeadAttention
+from gptviz.fast import one_token
+from gptviz.model import GPTModel
 
 
-def past_bytes(config: GPTConfig, n_tokens: int, batch: int = 1, bytes_a_number: int = 4) -> int:
-    """The memory that keys and values take, in bytes: 2 x blocks x tokens x D numbers for each text."""
-    return 2 * config.n_layers * n_tokens * config.emb_dim * batch * bytes_a_number
+def past_bytes(config: Config, n_tokens: int, batch: int = 1, bytes_a_number: int = 4) -> int:
+    """The memory that keys and values take, in bytes: 2 x blocks x tokens x K x d numbers for each text.
+
+    With a key and a value for each head, as in GPT-2, K x d is D.
+    """
+    numbers = config.n_kv_groups * config.head_dim  # of a token, in a block, for keys
+    return 2 * config.n_layers * n_tokens * numbers * batch * bytes_a_number
 
 
 @dataclass(eq=False)
 class _Memory:
-    """A tensor for keys and values, (2, L, B, H, room, D/H): room for more tokens than the `used` ones.
+    """A tensor for keys and values, (2, L, B, K, room, d): room for more tokens than the `used` ones.
 
     Several pasts may share one, each with the first tokens of it (`Past.cut`).
     """
@@ -44,7 +52,7 @@ class _Memory:
 
     @cached_property
     def blocks(self) -> list[tuple[Tensor, Tensor]]:
-        """Each block's keys and values, (B, H, room, D/H)."""
+        """Each block's keys and values, (B, K, room, d)."""
         # views made in inference mode cannot be written into outside it
         with torch.inference_mode(False):
             return list(zip(*(part.unbind() for part in self.kv), strict=True))
@@ -53,27 +61,28 @@ class _Memory:
 class Past:
     """The keys and values of the tokens that a model has read, in every block.
 
-    `len(past)` is the number of tokens n. `keys(b)` and `values(b)` are those of block b, (B, H, n, D/H), in
+    `len(past)` is the number of tokens n. `keys(b)` and `values(b)` are those of block b, (B, K, n, d), in
     the model's own dtype. A pass that is given a Past appends its tokens to it. `next` is the position at
     which the next token is embedded, unless the caller gives another.
 
     `cut`, `without`, `replaced`, `swapped` and `rows` return a new Past and leave this one as it is.
     """
 
-    def __init__(self, model: GPTModel, batch: int = 1, room: int = 64):
+    def __init__(self, model: Model, batch: int = 1, room: int = 64):
         att: Any = next(iter(cast(Any, model.trf_blocks))).att
         weight = att.W_key.weight
-        shape = (2, len(model.trf_blocks), batch, att.num_heads, max(1, room), att.head_dim)
+        d = att.head_dim
+        shape = (2, len(model.trf_blocks), batch, weight.shape[0] // d, max(1, room), d)
         self._memory = _Memory(_empty(shape, weight.dtype, weight.device), 0)
         self._n = self.next = 0
         # of the model that computed its numbers; None while empty
         self.weights: Fingerprint | None = None
 
     @classmethod
-    def of(cls, model: GPTModel, keys: Sequence[Tensor], values: Sequence[Tensor]) -> "Past":
-        """A Past of one text, from keys and values as a Trace has them: (H, n, D/H) for each block."""
+    def of(cls, model: Model, keys: Sequence[Tensor], values: Sequence[Tensor]) -> "Past":
+        """A Past of one text, from keys and values as a Trace has them: (K, n, d) for each block."""
         n = keys[0].shape[1]
-        past = cls(model, room=min(n + _more(n), model.pos_emb.num_embeddings))
+        past = cls(model, room=min(n + _more(n), architecture_of(model).context_length(model)))
         for into, blocks in zip(past._memory.kv, (keys, values), strict=True):
             for block, rows in enumerate(blocks):
                 into[block, 0, :, :n] = rows
@@ -108,15 +117,15 @@ class Past:
         return self._memory.kv.dtype is torch.float32 and self._memory.kv.is_cpu
 
     def keys(self, block: int) -> Tensor:
-        """A copy of a block's keys, (B, H, n, D/H)."""
+        """A copy of a block's keys, (B, K, n, d)."""
         return self.kept("keys", block).clone()
 
     def values(self, block: int) -> Tensor:
-        """A copy of a block's values, (B, H, n, D/H)."""
+        """A copy of a block's values, (B, K, n, d)."""
         return self.kept("values", block).clone()
 
     def kept(self, which: Literal["keys", "values"], block: int) -> Tensor:
-        """A block's keys or values, (B, H, n, D/H), without a copy. Do not write into them."""
+        """A block's keys or values, (B, K, n, d), without a copy. Do not write into them."""
         return self._memory.kv[("keys", "values").index(which), block, :, :, : self._n]
 
     # ---- called during a pass ----
@@ -124,12 +133,12 @@ class Past:
     def append(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write the keys and values of t new tokens into a block's memory, and return those of all tokens.
 
-        (B, H, t, D/H) each in, (B, H, n + t, D/H) each out. `len(past)` changes in `advance` only, when all
+        (B, K, t, d) each in, (B, K, n + t, d) each out. `len(past)` changes in `advance` only, when all
         blocks have done it.
         """
         n = self._n
         t = keys.shape[2]
-        all_keys, all_values = self._memory.blocks[block]  # (B, H, room, D/H) each
+        all_keys, all_values = self._memory.blocks[block]  # (B, K, room, d) each
         all_keys[:, :, n : n + t] = keys
         all_values[:, :, n : n + t] = values
         return all_keys[:, :, : n + t], all_values[:, :, : n + t]
@@ -204,7 +213,7 @@ class Past:
         return self._copied(kv)
 
     def _copied(self, kv: Tensor) -> "Past":
-        """A past of all the tokens in `kv`, (2, L, B, H, n, D/H), which is nobody else's memory."""
+        """A past of all the tokens in `kv`, (2, L, B, K, n, d), which is nobody else's memory."""
         return self._of(_Memory(kv, kv.shape[-2]), kv.shape[-2], self.next)
 
     def _of(self, memory: _Memory, n: int, following: int) -> "Past":
@@ -231,8 +240,8 @@ class Before:
     Unlike a Past it does not grow, and it serves a batch of any size.
     """
 
-    keys: Sequence[Tensor]  # (H, n, D/H) for each block
-    values: Sequence[Tensor]  # (H, n, D/H) for each block
+    keys: Sequence[Tensor]  # (K, n, d) for each block
+    values: Sequence[Tensor]  # (K, n, d) for each block
 
     def __len__(self) -> int:
         return self.keys[0].shape[1]
@@ -241,41 +250,20 @@ class Before:
         """As `Past.append`, for each text of the batch, but without keeping the new keys and values."""
 
         def behind(earlier: Tensor, new: Tensor) -> Tensor:
-            # (H, n, D/H) for every text, then (B, H, t, D/H) -> (B, H, n + t, D/H)
+            # (K, n, d) for every text, then (B, K, t, d) -> (B, K, n + t, d)
             return torch.cat([earlier.to(new).expand(len(new), -1, -1, -1), new], dim=2)
 
         return behind(self.keys[block], keys), behind(self.values[block], values)
 
 
-def attend(att: Any, x: Tensor, past: Past | Before, block: int) -> Tensor:
-    """The book's attention for tokens that come after those of `past`: (B, t, D) -> (B, t, D)."""
-    b, t, _ = x.shape
-
-    def by_heads(rows: Tensor) -> Tensor:  # (B, t, D) -> (B, t, H, D/H) -> (B, H, t, D/H)
-        return rows.view(b, t, att.num_heads, att.head_dim).transpose(1, 2)
-
-    # of the new tokens only; earlier queries are not needed again
-    queries = by_heads(att.W_query(x))
-    # (B, H, n + t, D/H)
-    keys, values = past.append(block, by_heads(att.W_key(x)), by_heads(att.W_value(x)))
-    n = keys.shape[2] - t
-
-    attn_scores = queries @ keys.transpose(2, 3)  # (B, H, t, n + t)
-    attn_scores.masked_fill_(att.mask(t, before=n, device=x.device), -torch.inf)
-    attn_weights = att.dropout(torch.softmax(attn_scores / att.head_dim**0.5, dim=-1))
-
-    context_vec = (attn_weights @ values).transpose(1, 2)  # (B, t, H, D/H)
-    return att.out_proj(context_vec.reshape(b, t, att.d_out))  # heads side by side
-
-
 def final_hidden(
-    model: GPTModel,
+    model: Model,
     in_idx: Tensor,
     past: Past,
     position: int | None,
     visits: one_token.Visits | None,
 ) -> Tensor:
-    """`GPTModel.final_hidden` for tokens after those of `past`, to which they are appended.
+    """The model's own `final_hidden` for tokens after those of `past`, to which they are appended.
 
     (B, t) ids -> (B, t, D). `position` is where the first of them is embedded; None is `past.next`. If
     `visits` is not None, even if it is empty, `gptviz.fast.one_token` computes the pass (t is 1 then), and
@@ -288,7 +276,8 @@ def final_hidden(
         first = past.next
     else:
         first = position
-    context = model.pos_emb.num_embeddings
+    kind = architecture_of(model)
+    context = kind.context_length(model)
     if b != past.batch:
         raise ValueError(f"{b} texts given, after a past of {past.batch}: see Past.rows")
     if first < 0 or max(first, len(past)) + t > context:
@@ -299,36 +288,48 @@ def final_hidden(
     past.make_room(t, context)
     positions = torch.arange(first, first + t, device=in_idx.device)
     if visits is not None:
-        result = one_token.hidden(model, in_idx, positions, past.append, visits)
+        result = one_token.hidden(cast(GPTModel, model), in_idx, positions, past.append, visits)
     else:
-        x = model.drop_emb(model.tok_emb(in_idx) + model.pos_emb(positions))  # (B, t, D)
-        with at_work(model, past):  # each block's attention is `attend`
+        x = kind.embed(model, in_idx, positions)  # (B, t, D)
+        with at_work(model, past, first):
             x = model.trf_blocks(x)
         result = model.final_norm(x)
     past.advance(t, first + t)
     return result
 
 
+@dataclass(frozen=True)
+class _After:
+    """What an attention module goes on from: the past, its block's number, and the first token's position."""
+
+    past: Past | Before
+    block: int
+    first: int
+    attend: Callable[[Any, Tensor, int, Append], Tensor]
+
+
 class _Thread(threading.local):
     def __init__(self) -> None:
-        # id() of an attention module -> the past that it goes on from in this thread, and its block's number
-        self.blocks: dict[int, tuple[Past | Before, int]] = {}
+        # id() of an attention module -> what it goes on from in this thread
+        self.blocks: dict[int, _After] = {}
 
 
 _this_thread = _Thread()
 
 
 @contextmanager
-def at_work(model: GPTModel, past: Past | Before) -> Iterator[None]:
+def at_work(model: Model, past: Past | Before, first: int) -> Iterator[None]:
     """Let the model's attention go on from `past` in passes of this thread; other threads see no change.
 
-    Inside the block, each attention module of the model has `_Attention.forward` as its forward method.
+    The first token of such a pass is at the position `first`. Inside the block, each attention module of the
+    model has `_Attention.forward` as its forward method.
     """
+    attend = architecture_of(model).attend
     modules: list[Any] = [block.att for block in model.trf_blocks]
     before = [module.__dict__.get("forward") for module in modules]
     try:
         for block, module in enumerate(modules):
-            _this_thread.blocks[id(module)] = (past, block)
+            _this_thread.blocks[id(module)] = _After(past, block, first, attend)
             module.__dict__["forward"] = MethodType(_Attention.forward, module)
         yield
     finally:
@@ -339,18 +340,16 @@ def at_work(model: GPTModel, past: Past | Before) -> Iterator[None]:
                 module.__dict__["forward"] = forward
 
 
-class _Attention(MultiHeadAttention):
+class _Attention(nn.Module):
     """Holds the forward method for attention after a past; no module is made of this class."""
 
     # It must be called `forward`: a bound method is pickled by its name (see `gptviz.fast.kernels`).
     def forward(self, x: Tensor) -> Tensor:
         """Compute attention, (B, t, D) -> (B, t, D), after the past of this thread, if `at_work` gave one."""
         if id(self) not in _this_thread.blocks:
-            return MultiHeadAttention.forward(self, x)
-        past, block = _this_thread.blocks[id(self)]
-        if kernels.serves(x):
-            return attention(self, x, partial(past.append, block))
-        return attend(self, x, past, block)
+            return type(self).forward(self, x)
+        after = _this_thread.blocks[id(self)]
+        return after.attend(self, x, after.first, partial(after.past.append, after.block))
 
 
 def _more(n: int) -> int:

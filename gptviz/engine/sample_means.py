@@ -24,7 +24,7 @@ from gptviz.engine.copies import copied
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sample import windows
-from gptviz.engine.sites import SITES, Key, all_keys
+from gptviz.engine.sites import Key, all_keys, sites_of
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
 from gptviz.files import disk_cache
@@ -129,13 +129,15 @@ class Reading:
     def _hooks(self, of_text: dict[Key, torch.Tensor]) -> list[forward.Hook]:
         """Hooks that put each site's sum over the tokens of a pass into `of_text`."""
 
+        sites = sites_of(self.config)
+
         def add(key: Key, value: torch.Tensor) -> None:
-            shown = SITES[key[0]].present(value, self.config.n_heads)
+            shown = sites[key[0]].present(value, self.config)
             # (1, D) or (H, 1, D/H)
             of_text[key] = shown.sum(dim=-2, keepdim=True, dtype=torch.float64).cpu()
 
-        keys = [key for key in all_keys(self.config) if SITES[key[0]].form != "weights"]
-        return [site_hook(key, add) for key in keys]
+        keys = [key for key in all_keys(self.config) if sites[key[0]].form != "weights"]
+        return [site_hook(sites, key, add) for key in keys]
 
 
 def _to_json(means: Means) -> list[Any]:

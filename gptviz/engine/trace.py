@@ -1,4 +1,4 @@
-"""Trace: the numbers inside a GPTModel during one forward pass on one text.
+"""Trace: the numbers inside a model during one forward pass on one text.
 
 `gptviz.engine.capture` makes traces. A trace hands out each site's numbers as a tensor (a "site" is a place
 in the model, such as the attention weights of a block: see `gptviz.SITES`), and works out what follows from
@@ -21,11 +21,13 @@ import torch
 from torch import Tensor
 
 from gptviz.engine.above import ask
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.copies import copied
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
 from gptviz.engine.gradient import Gradient
 from gptviz.engine.index import index_of, of_kind, whole_number
+from gptviz.engine.kinds import Model
 from gptviz.engine.layer_norms import NormStatistics, kept_norms, norm_statistics
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.opened import Opened, opened
@@ -34,13 +36,12 @@ from gptviz.engine.reduction import Reduction, reductions
 from gptviz.engine.rows import Rows
 from gptviz.engine.sampling import Sampling, next_tokens_of
 from gptviz.engine.showing import Showing
-from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand, key_of
+from gptviz.engine.sites import Key, all_keys, check_key, expand, key_of, sites_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.engine.tokens import Token
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import AModel, Fingerprint, fingerprint, model_of, same, stamp
 from gptviz.fast import kernels
-from gptviz.model import GPTModel
 from gptviz.tokenizer.one import Against, OneToken, one_token
 
 
@@ -100,7 +101,7 @@ class Trace(Showing):
         self.hands_out_copies = True
         # the fingerprint of the weights that made it, which may change later
         self._weights = weights
-        self._held: GPTModel | None = lm.model  # keeps the model in memory, until `released`
+        self._held: Model | None = lm.model  # keeps the model in memory, until `released`
         self._model = weakref.ref(lm.model)
 
     def __len__(self) -> int:
@@ -131,12 +132,13 @@ class Trace(Showing):
 
         Raises ValueError for a site or a block that does not exist, and for one that was not kept.
         """
-        if isinstance(key, str) and key in SITES and SITES[key].per_block:
+        sites = sites_of(self.config)
+        if isinstance(key, str) and key in sites and sites[key].per_block:
             # L tensors of the site's shape -> (L, ...)
             return torch.stack(
                 [self._values_of((key, block)) for block in range(self.config.n_layers)]
             )
-        rows = self._rows_of(check_key(*key_of(key), self.config.n_layers))
+        rows = self._rows_of(check_key(*key_of(key), self.config))
         if self.hands_out_copies:
             return rows.copied()
         return rows.joined()
@@ -158,7 +160,7 @@ class Trace(Showing):
         It is cheaper than `trace[site, block]`, since no other rows are joined: `trace.rows("attn", 3, -1)`
         is (H, 1, T), the attention weights of the last token.
         """
-        site_rows = self._rows_of(check_key(site, block, self.config.n_layers))
+        site_rows = self._rows_of(check_key(site, block, self.config))
         ends = (None if end is None else index_of("position", end, None) for end in (start, stop))
         first, end, _ = slice(*ends).indices(len(self))
         if first >= end:
@@ -187,7 +189,7 @@ class Trace(Showing):
             return self._final
         return self._rows_of(key)
 
-    def of(self, model: AModel) -> GPTModel:
+    def of(self, model: AModel) -> Model:
         """The model, if its weights made this trace (see `gptviz.engine.weights`); ValueError otherwise."""
         model = model_of(model)
         same(model, self._weights, f"this trace of {self.name} was", "trace the text")
@@ -196,7 +198,10 @@ class Trace(Showing):
     def _rows_of(self, key: Key) -> Rows:
         if key not in self._values:
             if self._lean:
-                return Rows([opened(self, self._opened, key)], SITES[key[0]].form == "weights")
+                return Rows(
+                    [opened(self, self._opened, key)],
+                    sites_of(self.config)[key[0]].form == "weights",
+                )
             kept_sites = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
             raise ValueError(
                 f"{key} was not kept in this trace (it has {kept_sites}); trace again and keep it"
@@ -386,7 +391,9 @@ class Trace(Showing):
         if self._past is not None:
             return self._past.cut(len(self))  # a new one: a pass appends to the one it is given
         blocks = range(self.config.n_layers)
-        keys, values = ([self._values_of((site, b)) for b in blocks] for site in ("k", "v"))
+        keys, values = (
+            [self._values_of((site, b)) for b in blocks] for site in architecture_of(model).past
+        )
         return Past.of(model, keys, values)
 
     @cached_property
@@ -476,20 +483,22 @@ class Trace(Showing):
 
         Raises ValueError for a site, a block or a head that does not exist, is missing, or is one too many.
         """
-        key = check_key(site, block, self.config.n_layers)
-        form = SITES[site].form
+        key = check_key(site, block, self.config)
+        row = sites_of(self.config)[site]
+        form = row.form
+        count = row.count(self.config)
         if form == "rows" and head is not None:
             raise ValueError(
                 f"{site} has no heads: ask for t.table({site!r}, ...) without the head {head!r}"
             )
         if form != "rows" and head is None:
-            last = self.config.n_heads - 1
             raise ValueError(
-                f"{site} has a table for each head, from 0 to {last}: t.table({site!r}, {block}, head)"
+                f"{site} has a table for each {row.part}, from 0 to {count - 1}: "
+                f"t.table({site!r}, {block}, {row.part})"
             )
         numbers = self[key]
         if form != "rows":
-            numbers = numbers[index_of("head", head, self.config.n_heads)]
+            numbers = numbers[index_of(row.part, head, count)]
         names = [token.shown for token in self.tokens]
         if form == "weights":
             queries = pd.Index(names, name="query")

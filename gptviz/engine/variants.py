@@ -17,12 +17,10 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.forward import Hook, hidden_from
 from gptviz.engine.past import Before
 from gptviz.engine.reader import Reader, ready
-from gptviz.engine.sites import SITES, Key
+from gptviz.engine.sites import Key, sites_of
 
 # The most numbers that the widest layer, the feed-forward's hidden one, may have in a batch: 64 MB.
 BATCH_NUMBERS = 2**24
-
-INSIDE = ("q", "k", "v", "attn")  # sites that are read together with others of their block
 
 
 def variants(
@@ -40,8 +38,8 @@ def variants(
     Args:
         stream: the input of `block`, (T, D), with the model's own edits of earlier blocks made.
         choices: the lists of edits. They must be of this block or later ones. The model's own edits are made
-            before them. Between queries and keys one text cannot become a batch: with an edit of `q`, `k`,
-            `v` or `attn` it is one from the beginning.
+            before them. Between queries and keys one text cannot become a batch: with an edit of what
+            attention mixes (`q`, `k`, `v`, `attn`) it is one from the beginning.
         row: the index of the only row that is needed; None for all.
         past: keys and values of tokens that stand before those of `stream`.
         most: the largest batch; it is smaller if `BATCH_NUMBERS` requires it.
@@ -53,13 +51,15 @@ def variants(
     start = stream[None].to(lm.model.out_head.weight)  # (1, T, D)
     first = 0 if past is None else len(past)
     own_hooks = lm.hooks(first + len(stream), first, entered=block)
-    size = max(1, min(most, BATCH_NUMBERS // (4 * stream.numel())))
+    sites = sites_of(lm.config)
+    widest = len(stream) * lm.config.hidden_dim
+    size = max(1, min(most, BATCH_NUMBERS // widest))
     for i in range(0, len(choices), size):
         batch = choices[i : i + size]
         into = start
-        if any(edit.site in INSIDE for edits in batch for edit in edits):
+        if any(sites[edit.site].before_context for edits in batch for edit in edits):
             into = start.repeat(len(batch), 1, 1)  # (1, T, D) -> (B, T, D)
-        hooks = [*own_hooks, *_hooks(lm, batch, first), *_watching(seen, len(batch))]
+        hooks = [*own_hooks, *_hooks(lm, batch, first), *_watching(lm, seen, len(batch))]
         finals = hidden_from(lm.model, block, into, hooks, row, past)
         # still one text if no list of the batch has an edit
         yield finals.expand(len(batch), *finals.shape[1:])  # (B, T, D) or (B, D)
@@ -67,38 +67,41 @@ def variants(
 
 def _hooks(lm: Reader, choices: Sequence[Sequence[Edit]], first: int) -> list[Hook]:
     """Hooks that turn one text into a batch with a row per list, and make each list's edits in its row."""
+    table = sites_of(lm.config)
     places: dict[Key, list[tuple[int, Edit]]] = {}
     for number, edits in enumerate(choices):
         for edit in ready(lm, edits):
+            if table[edit.site].shortcut is not None:
+                raise ValueError(
+                    f"{edit.site} is replaced in a whole pass only: use lm.trace(ids, edits=...)"
+                )
             places.setdefault(edit.key, []).append((number, edit))
 
     def visit(key: Key, value: torch.Tensor) -> torch.Tensor:
-        value = value.repeat(len(choices), 1, 1) if len(value) == 1 else value.clone()  # (B, T, D)
+        # (1 or B, T, D) -> (B, T, D), and the same where there are heads
+        value = value.expand(len(choices), *value.shape[1:]).clone()
+        site = table[key[0]]
         for number, edit in places[key]:
-            site = SITES[edit.site]
             text = value[number]
-            text.copy_(
-                site.restore(edit.apply(site.present(text[None], lm.config.n_heads), first), text)
-            )
+            text.copy_(site.restore(edit.apply(site.present(text[None], lm.config), first), text))
         return value
 
-    sites = [(key, SITES[key[0]]) for key in places]
+    sites = [(key, table[key[0]]) for key in places]
     return [
         Hook(site.edited_module.format(b=key[1]), site.side, partial(visit, key))
         for key, site in sites
     ]
 
 
-def _watching(seen: dict[Key, torch.Tensor] | None, count: int) -> list[Hook]:
+def _watching(lm: Reader, seen: dict[Key, torch.Tensor] | None, count: int) -> list[Hook]:
     """Hooks that put what stands at the keys of `seen` into it, a row per list of edits."""
 
     def keep(key: Key, value: torch.Tensor) -> None:
         seen_now[key] = value.expand(count, *value.shape[1:])  # (1 or B, T, D) -> (B, T, D)
 
     seen_now = seen if seen is not None else {}
+    sites = [(key, sites_of(lm.config)[key[0]]) for key in seen_now]
     return [
-        Hook(
-            SITES[site].module.format(b=block), SITES[site].side, partial(keep, (site, block)), True
-        )
-        for site, block in seen_now
+        Hook(site.module.format(b=key[1]), site.side, partial(keep, key), True)
+        for key, site in sites
     ]

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from gptviz.model import GPTModel
+from gptviz.engine.kinds import Model
 
 # The largest number of numbers that are read of a tensor. In the widest GPT-2 a head has 64 of 1,600 rows, so
 # 32 numbers spread over the rows reach every head.
@@ -39,16 +39,16 @@ class HasModel(Protocol):
     """An object with a model as `model`: a LanguageModel."""
 
     @property
-    def model(self) -> GPTModel: ...
+    def model(self) -> Model: ...
 
 
-AModel = GPTModel | HasModel  # functions that take a GPTModel take a LanguageModel, too
+AModel = Model | HasModel  # functions that take a model take a LanguageModel, too
 
 
-def model_of(given: AModel) -> GPTModel:
-    """The GPTModel of a LanguageModel, or a GPTModel as it is. Raises ValueError for anything else."""
-    model = given if isinstance(given, GPTModel) else getattr(given, "model", None)
-    if not isinstance(model, GPTModel):
+def model_of(given: AModel) -> Model:
+    """The model of a LanguageModel, or a model as it is. Raises ValueError for anything else."""
+    model = given if isinstance(given, Model) else getattr(given, "model", None)
+    if not isinstance(model, Model):
         raise ValueError(
             f"a {type(given).__name__} is no GPTModel: give lm or lm.model; gptviz.wrap makes one"
         )
@@ -160,8 +160,8 @@ _WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def _built(module: nn.Module) -> tuple[object, ...]:
-    """A module's type and the settings that change its numbers: the kind of GELU, heads, a norm's epsilon."""
-    names = ("approximate", "num_heads", "eps")
+    """A module's type and the settings that change its numbers: the kind of GELU, heads, a norm's epsilon, turns."""
+    names = ("approximate", "num_heads", "eps", "num_kv_groups", "rope_base", "rope_freq")
     return type(module).__name__, *(getattr(module, name, None) for name in names)
 
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.modules import module as torch_modules
 
 from gptviz.fast.attention import Known, attention
-from gptviz.model import GELU, FeedForward, MultiHeadAttention
+from gptviz.model import GELU, FeedForward, GPTModel, MultiHeadAttention
 
 SETTING = "GPTVIZ_KERNELS"
 
@@ -67,10 +67,11 @@ def fast(model: nn.Module, known: Known | None = None) -> Iterator[None]:
     To be entered under the lock of the pass. Another thread that runs the same model meanwhile gets the
     book's own forward; nothing is left on the model afterwards, however it ends. It may be entered
     again from within. Keys and values that are `known` are an attention's own, of a pass through one block.
+    Only a GPTModel has such kernels: any other model's pass is torch's own.
     """
     before = _this_thread.known  # a pass within this one has its own, or none
     _this_thread.known = known
-    is_used = enabled() and not _this_thread.by_the_book
+    is_used = enabled() and not _this_thread.by_the_book and isinstance(model, GPTModel)
     bound: list[nn.Module] = []
     _this_thread.depth += is_used
     try:

@@ -8,7 +8,7 @@ attention is worked out in float32 from the keys and values as they are: the sam
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 import torch.nn.functional as F
@@ -63,8 +63,10 @@ _BOOKS = {
 }
 
 
-def serves(model: GPTModel, in_idx: Tensor) -> bool:
+def serves(model: nn.Module, in_idx: Tensor) -> TypeGuard[GPTModel]:
     """Whether the book's own lines would run for these ids, (B, 1), with nothing hooked in."""
+    if not isinstance(model, GPTModel):
+        return False
     weight = model.tok_emb.weight
     if in_idx.dim() != 2 or in_idx.shape[1] != 1 or torch_modules._has_any_global_hook():
         return False

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from gptviz.analysis.against import double
+from gptviz.engine.architecture import position_vectors
 from gptviz.engine.copies import worked_out_once
 from gptviz.engine.index import check_below, one_of
 from gptviz.engine.language_model import LanguageModel
@@ -152,7 +153,7 @@ def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
     d is emb_dim; of RoPE, which turns queries and keys, a head's dimensions. ValueError for another scheme.
     """
     if scheme == "learned":
-        return double(lm.model.pos_emb.weight)
+        return double(position_vectors(lm.model))
     n = lm.config.context_length
     d = lm.config.emb_dim
     return _by_formula(scheme, n, even_part(d // lm.config.n_heads) if scheme == "rope" else d)
@@ -195,7 +196,7 @@ def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: in
         return scores_along(block, table[query], table[key], rows, head, distance, n, rotary)
 
     scores = {
-        "learned": along(lm.model.pos_emb.weight),
+        "learned": along(position_vectors(lm.model)),
         "sinusoidal": along(position_rows(lm, "sinusoidal")),
     }
     if lm.config.emb_dim // lm.config.n_heads % 2 == 0:

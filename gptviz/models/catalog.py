@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gptviz.digits import gigabytes
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.models.checkpoints.folder import read_config
 from gptviz.models.checkpoints.hub import HUB_MODELS
@@ -18,7 +19,7 @@ class Entry:
     """A model of the catalogue. `download_bytes` is None for what never needs a download."""
 
     name: str
-    config: GPTConfig
+    config: Config
     about: str
     download_bytes: int | None = None
 
@@ -44,7 +45,7 @@ class Entry:
 def catalog() -> tuple[Entry, ...]:
     """Every model with a name, those that are always here first."""
     mini = read_config(ASSETS / "mini")
-    configs = {"gpt2-untrained": GPTConfig.from_dict(GPT_CONFIG_124M)}
+    configs: dict[str, Config] = {"gpt2-untrained": GPTConfig.from_dict(GPT_CONFIG_124M)}
     return (
         *(Entry(name, configs.get(name, mini), about) for name, about in KNOWN_MODELS.items()),
         *(

@@ -14,6 +14,7 @@ from tiktoken import Encoding
 from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import one_of, whole
+from gptviz.engine.kinds import Config, Model, gpt2s
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPT_CONFIG_124M, GPTModel
@@ -31,7 +32,7 @@ from gptviz.models.checkpoints.looks import meant
 from gptviz.models.checkpoints.nanogpt import read_meta
 from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
-from gptviz.tokenizer.files import read_folder, read_tokenizer_json
+from gptviz.tokenizer.files import read_folder, read_llama3, read_tokenizer_json
 from gptviz.tokenizer.objects import read_object
 from gptviz.tokenizer.vocabulary import Surplus, Vocabulary, fitted, of_encoding, without_surplus
 
@@ -65,9 +66,9 @@ class Plan:
     """
 
     name: str
-    config: GPTConfig
+    config: Config
     tokenizer: Encoding
-    make: Callable[[torch.dtype], GPTModel]
+    make: Callable[[torch.dtype], Model]
     dtype: torch.dtype
     device: str
     activation_is_assumed: bool = False
@@ -104,10 +105,11 @@ def load(
 ) -> LanguageModel:
     """A model by its name (`KNOWN_MODELS`, `HUB_MODELS`), a folder or a file, or a repository on the hub.
 
-    Folders and files: ours, Hugging Face's GPT-2 and GPT-Neo, the book's `torch.save`, nanoGPT's ckpt.pt and
-    its relatives', OpenAI's folder that the book downloads; what was put around one of them comes off. A
-    repository, "owner/name", must hold a GPT-2 or GPT-Neo; it is downloaded unless it is in Hugging Face's
-    cache already, and then no network is touched. `report` is called with the download's Progress.
+    Folders and files: ours, Hugging Face's GPT-2, GPT-Neo, Llama, Qwen2, Qwen3 and SmolLM2, the book's
+    `torch.save`, nanoGPT's ckpt.pt and its relatives', OpenAI's folder that the book downloads; what was put
+    around one of them comes off. A repository, "owner/name", must hold one of Hugging Face's; it is downloaded
+    unless it is in Hugging Face's cache already, and then no network is touched. `report` is called with the
+    download's Progress.
     `n_heads`: for the book's files and bare state dicts, which do not say it. `activation`: "gelu_tanh" or
     "gelu", for the book's files and nanoGPT's, which do not say it either. The book's have the first; a
     nanoGPT's is taken to have the second, and a warning says so, since those before June 2023 and bare
@@ -173,7 +175,7 @@ def plan(
         if name == "mini":
             make = checkpoint.model
         else:
-            make = partial(_untrained, checkpoint.config, True)
+            make = partial(_untrained, gpt2s(checkpoint.config), True)
         return Plan(name, checkpoint.config, get_encoding("mini"), make, DTYPES[dtype], device)
     if name == "gpt2-untrained":
         config = GPTConfig.from_dict(GPT_CONFIG_124M)
@@ -315,6 +317,7 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
         ".json": read_tokenizer_json,
         ".pkl": read_meta,
         ".tiktoken": lambda file: of_encoding(encoding_from_ranks(file)),
+        ".model": read_llama3,
     }
     if path.is_file():
         if path.suffix not in readers:

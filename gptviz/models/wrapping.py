@@ -1,6 +1,6 @@
 """`wrap()`: a LanguageModel out of a model that is in memory already, of the reader's own code."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,16 +9,26 @@ from typing import Any
 import torch
 from torch import nn
 
-from gptviz.engine.blank import blank_model
+from gptviz.engine.blank import blank_of
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.forward import in_eval_mode
 from gptviz.engine.index import whole
+from gptviz.engine.kinds import Config, Model
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.model import GPTModel
-from gptviz.models.checkpoints import Checkpoint, CheckpointError, book, hugging_face, nanogpt
+from gptviz.llama import LlamaModel
+from gptviz.models.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    book,
+    hugging_face,
+    llama,
+    nanogpt,
+)
 from gptviz.models.checkpoints.assemble import Dialect, checked
-from gptviz.models.checkpoints.kinds import refuse_llama
+from gptviz.models.checkpoints.folder import NOT_READ
+from gptviz.models.checkpoints.kinds import is_book_llama, is_llama
 from gptviz.models.checkpoints.tensors import Tensors
 from gptviz.models.checkpoints.wrappers import inner_model
 from gptviz.models.loading import tokenizer_for
@@ -69,8 +79,9 @@ def wrap(
 ) -> LanguageModel:
     """A LanguageModel of a model in memory: of your own class, of a library's, or of ours.
 
-    Known are the book's GPTModel as you have typed it, transformers' GPT-2 and GPT-Neo (where they
-    have no language model's head, it is tied to the embedding), the GPT of nanoGPT and of minGPT, and ours.
+    Known are the book's GPTModel as you have typed it, transformers' GPT-2, GPT-Neo, Llama, Qwen2 and Qwen3
+    (where they have no language model's head, it is tied to the embedding), the GPT of nanoGPT and of minGPT,
+    and ours.
     `tokenizer` is a tiktoken.Encoding, one of transformers or tokenizers, or what `load` takes; GPT-2's if
     not given and the vocabulary has its size. `n_heads` is for a model that does not say it itself, as the
     book's attention does (`num_heads`) and nanoGPT's (`n_head`). `drop_surplus` leaves out added tokens that
@@ -104,9 +115,12 @@ def wrap(
         checkpoint = Checkpoint(tensors.path, dialect, config, tensors, lambda: None)
         encoding = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
     with _in_a_sentence(f"{called} cannot be compared with what its weights give here"):
-        seen = _run(model, called, config, _feed_forwards(dialect, tensors, config))
-        config = replace(config, activation=seen.activation or config.activation)
-        if isinstance(model, GPTModel):
+        if isinstance(config, GPTConfig):
+            seen = _run(model, called, config, _feed_forwards(dialect, tensors, config))
+            config = replace(config, activation=seen.activation or config.activation)
+        else:
+            seen = _run(model, called, config, [])
+        if isinstance(model, Model):
             _check_numbers(
                 LanguageModel(_built_anew(model, config), encoding, config, called), seen, model
             )
@@ -131,11 +145,14 @@ def _in_a_sentence(what: str) -> Iterator[None]:
 # ---- what it is ----
 
 
-def _read(model: nn.Module, tensors: InMemory, n_heads: int | None) -> tuple[GPTConfig, Dialect]:
+def _read(model: nn.Module, tensors: InMemory, n_heads: int | None) -> tuple[Config, Dialect]:
     """The config of a model and the dialect of its names. Raises CheckpointError for one of no known kind."""
     names = set(tensors.bare.values())
-    refuse_llama(tensors.path, names, in_memory=True)
     theirs: Any = getattr(model, "config", None)
+    if is_book_llama(names):
+        return _books_llama(model, tensors), book.LLAMA_DIALECT
+    if is_llama(names) and hasattr(theirs, "to_dict"):
+        return _theirs_llama(theirs.to_dict(), tensors), llama.DIALECT
     if book.is_book(names):
         return _config(book.config_of(tensors, _heads(model, n_heads)), model), book.DIALECT
     if nanogpt.has_linears(tensors):
@@ -151,11 +168,60 @@ def _read(model: nn.Module, tensors: InMemory, n_heads: int | None) -> tuple[GPT
         return config, hugging_face.dialect_of(config, values)
     raise CheckpointError(
         f"{tensors.path} has tensors of no model known here, such as {', '.join(sorted(names)[:3])}; "
-        "known are the book's GPTModel, transformers' GPT-2 and GPT-Neo, and the GPT of nanoGPT and minGPT"
+        "known are the book's GPTModel, transformers' GPT-2, GPT-Neo, Llama and Qwen, and the GPT of nanoGPT "
+        "and minGPT"
     )
 
 
-def _check_head(tensors: InMemory, dialect: Dialect, config: GPTConfig) -> None:
+def _theirs_llama(values: dict[str, Any], tensors: InMemory) -> LlamaConfig:
+    """The config of a Llama of transformers in memory. Raises CheckpointError."""
+    # the class of a model in memory is what it is, wherever its config came from
+    config = llama.config_of(values | {"architectures": None}, tensors.path)
+    plain = llama.DIALECT.names(tensors)
+    if "lm_head.weight" not in plain:
+        return replace(config, tie_embeddings=True)
+    tied = tensors.shares(plain["lm_head.weight"], plain["embed_tokens.weight"])
+    return replace(config, tie_embeddings=tied)
+
+
+def _books_llama(model: nn.Module, tensors: InMemory) -> LlamaConfig:
+    """The config of our LlamaModel, or of a Llama of the book's that keeps its settings as `cfg`.
+
+    Raises CheckpointError for one that does not: no tensor says how it turns its queries and keys.
+    """
+    if isinstance(model, LlamaModel):
+        return _of_ours(model)
+    settings = getattr(model, "cfg", None)
+    if not isinstance(settings, Mapping):
+        raise CheckpointError(
+            f"{tensors.path} has the layers of the book's Llama and does not say its settings: set model.cfg to "
+            "the dict that it was made with, as the book's Qwen3Model does, and wrap it again"
+        )
+    known = {key: value for key, value in settings.items() if key != NOT_READ}
+    return llama.shortened(LlamaConfig.from_dict(known))
+
+
+def _of_ours(model: LlamaModel) -> LlamaConfig:
+    block = model.trf_blocks[0]
+    return LlamaConfig(
+        vocab_size=model.tok_emb.num_embeddings,
+        context_length=model.context_length,
+        emb_dim=model.tok_emb.embedding_dim,
+        n_heads=block.att.num_heads,
+        n_layers=len(model.trf_blocks),
+        hidden_dim=block.ff.fc1.out_features,
+        n_kv_groups=block.att.num_kv_groups,
+        head_dim=block.att.head_dim,
+        rope_base=block.att.rope_base,
+        rope_freq=block.att.rope_freq,
+        qk_norm=block.att.q_norm is not None,
+        qkv_bias=block.att.W_query.bias is not None,
+        tie_embeddings=model.out_head.weight is model.tok_emb.weight,
+        norm_eps=model.final_norm.eps,
+    )
+
+
+def _check_head(tensors: InMemory, dialect: Dialect, config: Config) -> None:
     """Raise CheckpointError for a model whose head has not a row for each token: the book's classifier."""
     shape = tensors.shapes.get(dialect.names(tensors).get(dialect.head, ""))
     if shape is not None and shape[:1] != (config.vocab_size,):
@@ -208,7 +274,7 @@ class Seen:
 
 
 def _run(
-    model: nn.Module, called: str, config: GPTConfig, feed_forwards: list[tuple[str, str]]
+    model: nn.Module, called: str, config: Config, feed_forwards: list[tuple[str, str]]
 ) -> Seen:
     """The model's own pass over a few tokens of its whole vocabulary. Raises CheckpointError."""
     count = min(8, config.context_length)
@@ -310,9 +376,9 @@ def _nearer_gelu(seen: dict[str, torch.Tensor]) -> str | None:
     return min(distance, key=distance.__getitem__)
 
 
-def _built_anew(model: GPTModel, config: GPTConfig) -> GPTModel:
+def _built_anew(model: Model, config: Config) -> Model:
     """The book's model as its config says it, on the very weights of `model`: none is copied."""
-    built = blank_model(config)
+    built = blank_of(config)
     built.load_state_dict(model.state_dict(), assign=True)
     if config.tie_embeddings:
         built.out_head.weight = built.tok_emb.weight
@@ -339,6 +405,6 @@ def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
     if seen.has_head:
         what = "logits"
     raise CheckpointError(
-        f"{lm.name} gives other {what} than its weights do in GPTModel (by up to {difference:.3g}): it "
-        f"computes something else than the book's model, or {why}: it cannot be shown"
+        f"{lm.name} gives other {what} than its weights do in {type(lm.model).__name__} (by up to "
+        f"{difference:.3g}): it computes something else than the book's model, or {why}: it cannot be shown"
     )

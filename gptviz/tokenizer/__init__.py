@@ -1,6 +1,6 @@
 """Text to ids and back: encodings by name, and in the other modules how they came about."""
 
-from gptviz.tokenizer.added import nameless, needs_the_switch, typed_specials, words_of
+from gptviz.tokenizer.added import begins_of, nameless, needs_the_switch, typed_specials, words_of
 from gptviz.tokenizer.encodings import (
     END_OF_TEXT,
     GPT2_PATTERN,
@@ -20,6 +20,7 @@ from gptviz.tokenizer.encodings import (
 __all__ = [
     "END_OF_TEXT",
     "GPT2_PATTERN",
+    "begins_of",
     "check_well_formed",
     "encode",
     "encoding_from_ranks",

@@ -5,44 +5,71 @@ in Hugging Face's files an added token whose "special" is false.
 """
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import tiktoken
 
 
-class EncodingWithWords(tiktoken.Encoding):
-    """An encoding some of whose `special_tokens` are words, which are tokens in every text.
+class WiderEncoding(tiktoken.Encoding):
+    """An encoding that does what Hugging Face's do to a text beside cutting and merging it.
 
-    `late` ones are looked for in what the others have left, as Hugging Face's "normalized" tokens are.
+    Some of its `special_tokens` are `words`, which are tokens in every text. `late` ones are looked for in what
+    the others have left, as Hugging Face's "normalized" tokens are. With `nfc` that is composed first: an
+    e and its accent become one character. `begins` are the ids that a model is given before every text.
     """
 
-    def __init__(self, *args: Any, words: Iterable[str], late: Iterable[str], **how: Any):
+    def __init__(
+        self,
+        *args: Any,
+        words: Iterable[str] = (),
+        late: Iterable[str] = (),
+        nfc: bool = False,
+        begins: Iterable[int] = (),
+        **how: Any,
+    ):
         super().__init__(*args, **how)
         self.words = frozenset(words)
         self.late = frozenset(late)
+        self.nfc = nfc
+        self.begins = tuple(begins)
 
     def __getstate__(self) -> object:
         state = super().__getstate__()
         if isinstance(state, dict):
-            return {**state, "words": self.words, "late": self.late}
+            own = {"words": self.words, "late": self.late, "nfc": self.nfc, "begins": self.begins}
+            return {**state, **own}
         return state
 
 
 def words_of(encoding: tiktoken.Encoding) -> frozenset[str]:
     """The added tokens that are tokens in every text."""
-    if isinstance(encoding, EncodingWithWords):
+    if isinstance(encoding, WiderEncoding):
         return encoding.words
     return frozenset()
 
 
 def late_of(encoding: tiktoken.Encoding) -> frozenset[str]:
     """The added tokens that are looked for after the others, in the text between those."""
-    if isinstance(encoding, EncodingWithWords):
+    if isinstance(encoding, WiderEncoding):
         return encoding.late
     return frozenset()
+
+
+def composes(encoding: tiktoken.Encoding) -> bool:
+    """Whether a text is composed before it is cut (`nfc`)."""
+    return isinstance(encoding, WiderEncoding) and encoding.nfc
+
+
+def begins_of(encoding: tiktoken.Encoding) -> tuple[int, ...]:
+    """The ids that the model is given before every text, as Llama 3's `<|begin_of_text|>`."""
+    if isinstance(encoding, WiderEncoding):
+        return encoding.begins
+    return ()
 
 
 def nameless(id: int) -> str:
@@ -69,24 +96,60 @@ def needs_the_switch(encoding: tiktoken.Encoding, id: int) -> bool:
 def split(
     encoding: tiktoken.Encoding, text: str, special_tokens: bool
 ) -> list[tuple[int, str, bool]]:
-    """(start, part, whether it is an added token) for the whole text.
+    """(start, part, whether it is an added token) for the whole text; `start` is a place in it as it is read.
 
     As in Hugging Face's tokenizers, the leftmost is found first, and of several there the longest; the text
-    of one that is not wanted here hides what stands inside of it.
+    of one that is not wanted here hides what stands inside of it. What stands between two is composed by
+    itself, where the tokenizer does that, before the `late` ones are looked for.
     """
-    words = words_of(encoding)
-    parts = [(0, text, False)]
-    if not special_tokens and not words:
+    wanted = words_of(encoding)
+    if special_tokens:
+        wanted = frozenset(typed_specials(encoding))
+    finders = _finders(encoding)
+    parts = _found(finders.early, [(text, False)], wanted)
+    if composes(encoding):
+        parts = [(part if is_token else composed(part), is_token) for part, is_token in parts]
+    parts = _found(finders.late, parts, wanted)
+    starts = accumulate((len(part) for part, _ in parts), initial=0)
+    return [(start, part, is_token) for start, (part, is_token) in zip(starts, parts, strict=False)]
+
+
+def composed(text: str) -> str:
+    """The text in Unicode's form NFC, as the `tokenizers` library makes it.
+
+    That knows the Unicode of 2017: a mark that is younger stands between two texts.
+    """
+    parts = YOUNGER.split(text)
+    return "".join(unicodedata.normalize("NFC", part) for part in parts)
+
+
+# the marks, and a vowel of two, that came after Unicode 10; in a group, so that `split` keeps them
+YOUNGER = re.compile(
+    "([\u07fd\u0897-\u089f\u08ca-\u08d3\u09fe\u0c3c\u0d3b\u0d3c\u0eba\u1715\u1abf-\u1ace\u1df6-\u1dfa\ua82c"
+    "\U00010d24-\U00010d27\U00010eab\U00010eac\U00010f46-\U00010f50\U00010f82-\U00010f85\U00011070"
+    "\U0001133b\U0001145e\U00011839\U0001183a\U00011930\U00011935\U00011938\U0001193d\U0001193e\U00011943"
+    "\U000119e0\U00011a34\U00011a47\U00011a99\U00011d42\U00011d44\U00011d45\U00011d97\U00016ff0\U00016ff1"
+    "\U0001e130-\U0001e136\U0001e2ae\U0001e2ec-\U0001e2ef"
+    # of Unicode 15 and 16, which newer versions of Python know
+    "\u0897\U000105c0-\U000105ff\U00010d40-\U00010d8f\U00010ec2-\U00010eff\U00011380-\U000113ff"
+    "\U00011f00-\U00011f5f\U00016100-\U0001613f\U00016d40-\U00016d7f\U0001e08f\U0001e4d0-\U0001e4ff"
+    "\U0001e5d0-\U0001e5ff])"
+)
+
+
+def _found(
+    finder: "_Finder | None", parts: list[tuple[str, bool]], wanted: Collection[str]
+) -> list[tuple[str, bool]]:
+    """The parts, with those that are no tokens cut at the wanted names of a finder."""
+    if finder is None or not wanted:
         return parts
-    for finder in _finders(encoding):
-        cut: list[tuple[int, str, bool]] = []
-        for start, part, is_token in parts:
-            if is_token:
-                cut.append((start, part, True))
-            else:
-                cut += finder.cut(part, start, None if special_tokens else words)
-        parts = cut
-    return parts
+    cut: list[tuple[str, bool]] = []
+    for part, is_token in parts:
+        if is_token:
+            cut.append((part, True))
+        else:
+            cut += finder.cut(part, wanted)
+    return cut
 
 
 @dataclass(frozen=True)
@@ -108,37 +171,44 @@ class _Finder:
                     yield start, position
                     break
 
-    def cut(
-        self, text: str, start: int, wanted: Collection[str] | None
-    ) -> Iterator[tuple[int, str, bool]]:
-        """Yield the parts of a text that begins at `start` of a longer one, those that are empty left out."""
+    def cut(self, text: str, wanted: Collection[str]) -> Iterator[tuple[str, bool]]:
+        """Yield the parts of a text and whether each is a wanted name, those that are empty left out."""
         position = 0
         for first, last in self.find(text):
-            if wanted is not None and text[first:last] not in wanted:
+            if text[first:last] not in wanted:
                 continue
             if position < first:
-                yield start + position, text[position:first], False
-            yield start + first, text[first:last], True
+                yield text[position:first], False
+            yield text[first:last], True
             position = last
         if position < len(text):
-            yield start + position, text[position:], False
+            yield text[position:], False
 
 
-_known: WeakKeyDictionary[tiktoken.Encoding, list[_Finder]] = WeakKeyDictionary()
+@dataclass(frozen=True)
+class _Finders:
+    """For the names that are looked for first, and for the late ones; None where there are none."""
+
+    early: _Finder | None
+    late: _Finder | None
 
 
-def _finders(encoding: tiktoken.Encoding) -> list[_Finder]:
-    """A finder for the names that are looked for first, and one for the late ones, if there are any."""
+_known: WeakKeyDictionary[tiktoken.Encoding, _Finders] = WeakKeyDictionary()
+
+
+def _finders(encoding: tiktoken.Encoding) -> _Finders:
     finders = _known.get(encoding)
     if finders is None:
         names = typed_specials(encoding)
         late = names & late_of(encoding)
-        finders = [_finder(group) for group in (names - late, late) if group]
+        finders = _Finders(_finder(names - late), _finder(late))
         _known[encoding] = finders
     return finders
 
 
-def _finder(names: set[str]) -> _Finder:
+def _finder(names: set[str]) -> _Finder | None:
+    if not names:
+        return None
     lengths: dict[str, set[int]] = {}
     for name in names:
         lengths.setdefault(name[0], set()).add(len(name))

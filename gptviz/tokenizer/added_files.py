@@ -138,7 +138,7 @@ def with_ids(
     return AddedTokens(
         ids,
         words=frozenset(token.content for token in ordered if not token.special),
-        late=frozenset(late) if len(late) < len(ordered) else frozenset(),
+        late=frozenset(late),
         implied=frozenset(ids.keys() - brought - tokens.keys()),
     )
 

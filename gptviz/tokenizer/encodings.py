@@ -23,7 +23,7 @@ import tiktoken
 from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 
 from gptviz.text.suggest import did_you_mean
-from gptviz.tokenizer.added import nameless, split
+from gptviz.tokenizer.added import begins_of, nameless, split
 from gptviz.tokenizer.download import download_encoding
 
 END_OF_TEXT = "<|endoftext|>"
@@ -81,9 +81,20 @@ def encoding_names() -> tuple[str, ...]:
 def encoding_from_ranks(path: str | Path, name: str = "mini") -> tiktoken.Encoding:
     """A byte-level BPE with GPT-2's regex, from a tiktoken rank file.
 
+    The last id, after the ranks, is `<|endoftext|>`. Raises ValueError as `ranks_of_file` does.
+    """
+    ranks = ranks_of_file(path)
+    return tiktoken.Encoding(
+        name, pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={END_OF_TEXT: len(ranks)}
+    )
+
+
+def ranks_of_file(path: str | Path) -> dict[bytes, int]:
+    """The tokens of a tiktoken rank file with their ranks.
+
     A line of the file is a token's bytes in base64, a space and its rank; ranks are 0, 1, 2, ...
-    with no gap, and all 256 single bytes are among the tokens, so that any text has ids. The last
-    id, after the ranks, is `<|endoftext|>`. Raises ValueError, naming the file and the line.
+    with no gap, and all 256 single bytes are among the tokens, so that any text has ids. Raises ValueError,
+    naming the file and the line.
     """
     ranks: dict[bytes, int] = {}
     try:
@@ -110,18 +121,21 @@ def encoding_from_ranks(path: str | Path, name: str = "mini") -> tiktoken.Encodi
             f"The tokenizer file {path} has {len(lines)} lines; its ranks must be 0 to {len(lines) - 1}, "
             "each once, and every token once."
         )
-    return tiktoken.Encoding(
-        name, pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={END_OF_TEXT: len(ranks)}
-    )
+    return ranks
 
 
-def encode(encoding: tiktoken.Encoding, text: str, special_tokens: bool = False) -> list[int]:
+def encode(
+    encoding: tiktoken.Encoding, text: str, special_tokens: bool = False, begin: bool = False
+) -> list[int]:
     """The ids of any text. `<|endoftext|>` as typed is text, unless `special_tokens` is True.
 
-    Added words are tokens either way (see `gptviz.tokenizer.added`). A lone surrogate, which no UTF-8 can
-    hold, is encoded as U+FFFD (see `well_formed`).
+    Added words are tokens either way (see `gptviz.tokenizer.added`). With `begin` the ids come first that the
+    model is given before every text, if there are any. A lone surrogate, which no UTF-8 can hold, is encoded as
+    U+FFFD (see `well_formed`).
     """
     ids: list[int] = []
+    if begin:
+        ids += begins_of(encoding)
     for _, part, is_token in split(encoding, well_formed(text), special_tokens):
         if is_token:
             ids.append(encoding._special_tokens[part])

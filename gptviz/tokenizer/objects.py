@@ -73,8 +73,8 @@ def _check_ids(name: str, vocabulary: Vocabulary, theirs: Callable[[str], list[i
     encoding = fitted(vocabulary, name, vocabulary.size)
     added = [f"the {token}s{token} {token}" for token in list(vocabulary.special)[:ADDED_TRIED]]
     for text in (*TRIED, *added):
-        our_ids = encode(encoding, text, special_tokens=True)
-        if max(our_ids) >= vocabulary.size:  # a character that it does not have
+        our_ids = encode(encoding, text, special_tokens=True, begin=True)
+        if max(our_ids, default=0) >= vocabulary.size:  # a character that it does not have
             continue
         try:
             their_ids = theirs(text)

@@ -18,6 +18,19 @@ GPT2_RULES = {
     r"\s": "a single blank that no word takes along",
 }
 
+# ... and those of the others in `patterns`; where a rule is in two of them, it means the same
+RULES = GPT2_RULES | {
+    r"\p{N}": "one digit or another number",
+    r"\s+(?![^\s\p{N}])": "blanks, all but the last one when something follows that is no digit",
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)": "an English ending with its apostrophe, in small or large letters",
+    r"[^\r\n\p{L}\p{N}]?\p{L}+": "letters of any script, with one space or sign before them",
+    r"\p{N}{1,3}": "digits and other numbers, up to three",
+    r" ?[^\s\p{L}\p{N}]+[\r\n]*": "punctuation, symbols and emoji, with one space before, and ends of lines after",
+    r"\s*[\r\n]+": "blanks up to the last end of a line",
+    r"\s+": "the blanks that are left",
+    r"(?s:.)": "one character",
+}
+
 
 def cut(pattern: str, text: str) -> Iterator[tuple[int, str, str]]:
     """(start, piece, rule) for every match of an encoding's regex, as tiktoken's own engine finds them.

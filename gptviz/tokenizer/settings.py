@@ -67,9 +67,6 @@ MODEL = {
     "byte_fallback": Only(
         (None, False), "spells unknown characters as <0x..>", f"{OFF} if all bytes are tokens"
     ),
-    "ignore_merges": Only(
-        (None, False), "looks whole words up before any merge", f"{OFF} if merges make them, too"
-    ),
 }
 
 # tokenizer.json: the keys of the pre-tokenizer "ByteLevel"
@@ -79,19 +76,48 @@ BYTE_LEVEL = {
         (True,), "leaves a text uncut", f"Only GPT-2's regex can be followed: {CHOOSE}"
     ),
 }
+# ... and where it stands behind a Split, which has cut the text
+CUTS_ITSELF = {
+    "use_regex": Only(
+        (False,), "cuts the pieces of another regex once more", f"{OFF} if the model was trained so"
+    ),
+}
+
+# tokenizer.json: the keys of the pre-tokenizers "Digits" and "Split"
+DIGITS = {
+    "individual_digits": Only(
+        (True,),
+        "keeps digits that stand side by side together",
+        "Only single digits can be followed",
+    ),
+}
+SPLIT = {
+    "behavior": Only(
+        ("Isolated",),
+        "leaves what the regex finds out, or joins it",
+        "Only Isolated can be followed",
+    ),
+    "invert": Only(
+        (False,), "cuts at what the regex does not find", f"{OFF} if it finds the pieces"
+    ),
+}
 
 # tokenizer.json: what is done before and after the model; each has kinds of its own
 PARTS = {
     "normalizer": Only(
-        (None,), "changes the text", "Set it to null, and type the text as it would leave it"
+        (None, "NFC"),
+        "changes the text",
+        "Only NFC can be followed: set it to null, and type the text as it would leave it",
     ),
     "pre_tokenizer": Only(
-        ("ByteLevel",),
+        ("ByteLevel", ["Digits", "ByteLevel"], ["Split", "ByteLevel"]),
         "cuts a text in its own way",
-        f"Only ByteLevel, GPT-2's, can be followed: {CHOOSE}",
+        "Only GPT-2's, Qwen2's, Llama 3's and SmolLM2's ways can be followed: choose a model that has one",
     ),
     "post_processor": Only(
-        (None, "ByteLevel"), "puts tokens around every text", f"Set it to null, {TYPE_IT}"
+        (None, "ByteLevel", ["<token>", "A"]),
+        "puts tokens around every text",
+        f"Only tokens in front of a text can be followed: set it to null, {TYPE_IT}",
     ),
 }
 
@@ -119,7 +145,14 @@ TOKENIZER_CLASS = "tokenizer_class"
 
 # GPT-2's classes make the tokenizer anew from its vocabulary; the others take tokenizer.json as it is
 ANEW = ("GPT2Tokenizer", "GPT2TokenizerFast")
-AS_IT_IS = ("PreTrainedTokenizerFast", "TokenizersBackend")
+AS_IT_IS = (
+    "PreTrainedTokenizerFast",
+    "TokenizersBackend",
+    "Qwen2Tokenizer",  # makes it anew, too, just as the files of Qwen2 and Qwen3 have it
+    "Qwen2TokenizerFast",
+    "LlamaTokenizer",  # of a byte-level tokenizer.json, as of Llama 3, it is taken as it is
+    "LlamaTokenizerFast",
+)
 
 BATCHES = "of batches and limits: applied only where a call of transformers asks for it"
 DECODING = "of how ids become text again, and of where tokens stand"

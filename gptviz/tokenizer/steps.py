@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 
 from tiktoken import Encoding
 
-from gptviz.tokenizer import encode, well_formed, words_of
+from gptviz.tokenizer import begins_of, encode, well_formed, words_of
 from gptviz.tokenizer.added import split
 from gptviz.tokenizer.regex import cut
 
@@ -99,7 +99,7 @@ def show_work(
             break
         pieces.append(piece)
         ids += piece.ids
-    expected = encode(encoding, text, special_tokens)
+    expected = encode(encoding, text, special_tokens, begin=True)
     if ids != (expected if limit is None else expected[: len(ids)]):
         raise RuntimeError(
             f"the steps for {text[:80]!r} lead to other ids than tiktoken's {encoding.name}"
@@ -191,6 +191,9 @@ def bpe(ranks: dict[bytes, int], raw: bytes) -> tuple[list[Merge], list[bytes]]:
 
 def _pieces(encoding: Encoding, text: str, special_tokens: bool) -> Iterator[Piece]:
     words = words_of(encoding)
+    for token_id in begins_of(encoding):
+        raw = encoding.decode_single_token_bytes(token_id)
+        yield Piece("", 0, raw, (), (raw,), (token_id,), "", special=True)
     for start, part, special in split(encoding, text, special_tokens):
         if special:
             raw = part.encode()

@@ -7,13 +7,14 @@ model can predict must have bytes, or its probability could not be shown. `encod
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import tiktoken
 
-from gptviz.tokenizer import GPT2_PATTERN, get_encoding, nameless, well_formed, words_of
-from gptviz.tokenizer.added import EncodingWithWords, late_of
+from gptviz.tokenizer import get_encoding, nameless, well_formed, words_of
+from gptviz.tokenizer.added import WiderEncoding, begins_of, composes, late_of
+from gptviz.tokenizer.patterns import CHARACTERS, PATTERNS
 
 # Models are padded to rounder numbers of tokens than their tokenizer has (50,304 for 50,257);
 # a larger gap means that the two do not belong together.
@@ -21,8 +22,6 @@ MOST_UNUSED = 1024
 GPT2_SIZE = 50257
 
 KINDS = ("words", "late", "implied")  # of special tokens, as Vocabulary has them
-
-CHARACTERS = r"(?s:.)"  # every character is a piece
 
 # More than any tokenizer known has. tiktoken makes one regex of all special tokens: 5 million characters of
 # them take it 19 seconds and 2 GB.
@@ -42,8 +41,9 @@ class Vocabulary:
     """A regex that cuts text into pieces, every token's bytes with its id, and the special tokens.
 
     As in tiktoken, the lower id of two possible merges is merged first. `words` are the special tokens that
-    are tokens in every text, `late` those that are looked for after the others: see `EncodingWithWords`.
-    `implied` are those that no file names: a model that has no row for them has none of them. Raises
+    are tokens in every text, `late` those that are looked for after the others; `nfc` and `begins` are what is
+    done to a text first: see `WiderEncoding`. `implied` are the special tokens that no file names: a model that
+    has no row for them has none of them. Raises
     ValueError for more or longer tokens than can be worked with, and for one of no bytes, which tiktoken
     would find for ever.
     """
@@ -54,6 +54,8 @@ class Vocabulary:
     words: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
     implied: frozenset[str] = frozenset()
+    nfc: bool = False
+    begins: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.ranks) + len(self.special)
@@ -89,15 +91,24 @@ class Vocabulary:
     def without(self, names: Collection[str]) -> "Vocabulary":
         """The same vocabulary without these special tokens."""
         special = {name: id for name, id in self.special.items() if name not in names}
-        kinds = (self.words - set(names), self.late - set(names), self.implied - set(names))
-        return Vocabulary(self.pattern, self.ranks, special, *kinds)
+        kinds = {kind: getattr(self, kind) - set(names) for kind in KINDS}
+        begins = tuple(id for id in self.begins if id in special.values())
+        return replace(self, special=special, begins=begins, **kinds)
 
 
 def of_encoding(encoding: tiktoken.Encoding) -> Vocabulary:
     """The vocabulary of an encoding (by its private attributes, as tiktoken's own README extends one)."""
     ranks = encoding._mergeable_ranks
     special = encoding._special_tokens
-    return Vocabulary(encoding._pat_str, ranks, special, words_of(encoding), late_of(encoding))
+    return Vocabulary(
+        encoding._pat_str,
+        ranks,
+        special,
+        words_of(encoding),
+        late_of(encoding),
+        nfc=composes(encoding),
+        begins=begins_of(encoding),
+    )
 
 
 def is_gpt2(vocabulary: Vocabulary) -> bool:
@@ -129,17 +140,13 @@ def fitted(vocabulary: Vocabulary, name: str, vocab_size: int) -> tiktoken.Encod
     special = {nameless(id): id for id in range(vocab_size) if id not in used} | vocabulary.special
     uncovered = (byte for value in range(256) if (byte := bytes([value])) not in vocabulary.ranks)
     ranks = vocabulary.ranks | {byte: id for id, byte in enumerate(uncovered, start=vocab_size)}
-    if not vocabulary.words and not vocabulary.late:
+    beside = {name: getattr(vocabulary, name) for name in ("words", "late", "nfc", "begins")}
+    if not any(beside.values()):
         return tiktoken.Encoding(
             name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens=special
         )
-    return EncodingWithWords(
-        name,
-        pat_str=vocabulary.pattern,
-        mergeable_ranks=ranks,
-        special_tokens=special,
-        words=vocabulary.words,
-        late=vocabulary.late,
+    return WiderEncoding(
+        name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens=special, **beside
     )
 
 
@@ -182,12 +189,20 @@ def of_characters(characters: dict[str, int]) -> Vocabulary:
 
 
 def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
-    """Write as JSON whether it is of characters, tokens in base64 with their ids, special ones, KINDS."""
+    """Write as JSON the name of its pattern, tokens in base64 with their ids, special ones, and the rest.
+
+    Raises ValueError for a pattern without a name: no file is trusted with a regex of its own.
+    """
+    names = [name for name, pattern in PATTERNS.items() if pattern == vocabulary.pattern]
+    if not names:
+        raise ValueError(f"the pattern {vocabulary.pattern!r} has no name; there are {[*PATTERNS]}")
     ranks = {b64encode(token).decode(): id for token, id in vocabulary.ranks.items()}
     saved = {
-        "characters": vocabulary.pattern == CHARACTERS,
+        "pattern": names[0],
         "ranks": ranks,
         "special": vocabulary.special,
+        "nfc": vocabulary.nfc,
+        "begins": vocabulary.begins,
     }
     saved |= {kind: sorted(getattr(vocabulary, kind)) for kind in KINDS}
     path.write_text(json.dumps(saved), encoding="utf-8")
@@ -202,19 +217,20 @@ def read_vocabulary(path: Path) -> Vocabulary:
         saved = json.loads(path.read_text(encoding="utf-8"))
         ranks = {b64decode(token, validate=True): id for token, id in saved["ranks"].items()}
         special = dict(saved["special"])
-        if saved["characters"]:
-            pattern = CHARACTERS
-        else:
-            pattern = GPT2_PATTERN
-        kinds = [frozenset(saved.get(kind, ())) for kind in KINDS]
+        pattern = PATTERNS[saved["pattern"]]
+        words, late, implied = (frozenset(saved.get(kind, ())) for kind in KINDS)
+        nfc = saved["nfc"] is True
+        begins = tuple(saved["begins"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is no vocabulary: {type(error).__name__}") from None
     ids = [*ranks.values(), *special.values()]
     if not ids or any(type(id) is not int or id < 0 for id in ids):
         raise ValueError(f"{path}: the ids must be whole numbers from 0 on, each once")
-    if any(not kind <= special.keys() for kind in kinds):
+    if any(not kind <= special.keys() for kind in (words, late, implied)):
         raise ValueError(f"{path}: a kind of special tokens has others than there are")
-    vocabulary = Vocabulary(pattern, ranks, special, *kinds)
+    if any(id not in special.values() for id in begins):
+        raise ValueError(f"{path}: a text begins with {begins}, and not all are special tokens")
+    vocabulary = Vocabulary(pattern, ranks, special, words, late, implied, nfc, begins)
     if not vocabulary.has_each_id_once:
         raise ValueError(f"{path}: the ids must be whole numbers from 0 on, each once")
     return vocabulary

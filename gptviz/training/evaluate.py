@@ -20,9 +20,10 @@ import torch.nn.functional as F
 from safetensors import safe_open
 
 from gptviz.analysis.head_formulas import induction_score, previous_token_score
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.generate import generate
+from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
-from gptviz.model import GPTModel
 from gptviz.models.checkpoints.looks import bytes_of
 from gptviz.models.loading import load
 from gptviz.tokenizer import END_OF_TEXT
@@ -148,7 +149,7 @@ def together(scores: list[Score]) -> Score:
 
 
 @torch.inference_mode()
-def model_nats(model: GPTModel, ids: Ids, stride: int, batch_size: int = 8) -> np.ndarray:
+def model_nats(model: Model, ids: Ids, stride: int, batch_size: int = 8) -> np.ndarray:
     """-log P of ids[1:] under the model, each once. (N,) -> (N-1,).
 
     Windows of the full context start every `stride` tokens. With `stride` equal to the context
@@ -156,7 +157,7 @@ def model_nats(model: GPTModel, ids: Ids, stride: int, batch_size: int = 8) -> n
     window scores only what the ones before it did not, so that context - stride tokens stand before it.
     Raises ValueError for a stride that is not between 1 and the context.
     """
-    context = model.pos_emb.num_embeddings
+    context = architecture_of(model).context_length(model)
     if not 1 <= stride <= context:
         raise ValueError(
             f"stride is {stride}; with a context of {context} it must be from 1 to {context}"
@@ -182,7 +183,7 @@ def model_nats(model: GPTModel, ids: Ids, stride: int, batch_size: int = 8) -> n
     return np.zeros(0)
 
 
-def _losses(model: GPTModel, windows: torch.Tensor) -> torch.Tensor:
+def _losses(model: Model, windows: torch.Tensor) -> torch.Tensor:
     """(b, T+1) ids -> (b, T) nats of windows[:, 1:]."""
     logits = model(windows[:, :-1])  # (b, T, V)
     # (b*T,)

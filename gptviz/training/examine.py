@@ -104,5 +104,8 @@ def names_right(lm: LanguageModel, sentences: list[tuple[str, str, str]]) -> flo
     higher = 0
     for sentence, right, wrong in sentences:
         logits = lm.trace(sentence, keep=()).logits(position=-1)  # (V,)
-        higher += bool(logits[lm.encode(f" {right}")[0]] > logits[lm.encode(f" {wrong}")[0]])
+        higher += bool(
+            logits[lm.encode(f" {right}", begin=False)[0]]
+            > logits[lm.encode(f" {wrong}", begin=False)[0]]
+        )
     return higher / len(sentences)

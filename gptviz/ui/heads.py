@@ -26,13 +26,12 @@ from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import BASELINES, TESTABLE, Claim, Trial, known_trials, trial
 from gptviz.analysis.moved import Rows, compared_rows, total_variation
 from gptviz.digits import plus_minus, weight
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config, Model
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
 from gptviz.jobs import Job
-from gptviz.model import GPTModel
 from gptviz.ui import jobs, runs
 from gptviz.ui.models.choice import DEFAULT_MODEL
 from gptviz.ui.runs import per_run
@@ -104,7 +103,7 @@ def thumbnails(run: Run, mode: Mode) -> tuple[bytes, int]:
     return head_grid.thumbnails(runs.get(run, (), (SMALL,)).reduced(SMALL), mode)
 
 
-def rows_to_compare(config: GPTConfig, n_tokens: int) -> Reduction:
+def rows_to_compare(config: Config, n_tokens: int) -> Reduction:
     """The rows of all heads that are compared where something is changed in the model."""
     queries = compared_rows(n_tokens, config.n_layers * config.n_heads)
     return Reduction("compared rows", "attn", Rows(queries))
@@ -199,7 +198,8 @@ def scaled(run: Run, block: int, head: int) -> bool:
 
 def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:
     """The run's edits of this head's own numbers: its queries, keys, values, pattern or output."""
-    return tuple(edit for edit in run.edits if edit.is_of_head(block, head))
+    config = runs.model(run).config
+    return tuple(edit for edit in run.edits if edit.is_of_head(block, head, config))
 
 
 # ---- worked out in the background: once for all sessions, and kept on disk ----
@@ -239,7 +239,7 @@ def known_trials_of(run: Run, claims: Iterable[Claim]) -> dict[tuple[int, int], 
 
 
 Known = tuple[General | None, Mapping[Claim, Trial]]
-_known: WeakKeyDictionary[GPTModel, Known] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Model, Known] = WeakKeyDictionary()
 
 
 def _at_once(run: Run) -> Known:

@@ -28,7 +28,7 @@ from gptviz.analysis.prompts import (
 from gptviz.analysis.ready_made import KINDS, ready_made
 from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
-from gptviz.model import GPTModel
+from gptviz.engine.kinds import Model
 from gptviz.ui import sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.models.budget import still_here
@@ -395,7 +395,7 @@ def _of_template(lm: LanguageModel, explained: Question) -> list[Prompt]:
 
 
 # of each model the template that was filled last: a page is drawn anew at each click
-_known: WeakKeyDictionary[GPTModel, tuple[tuple[str, ...], templates.Filled]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Model, tuple[tuple[str, ...], templates.Filled]] = WeakKeyDictionary()
 
 
 def _filled(lm: LanguageModel, template: str, lists: str) -> templates.Filled:

@@ -25,7 +25,7 @@ from gptviz.engine import forward
 from gptviz.engine.past import past_bytes
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.run import common_prefix
-from gptviz.engine.sites import SITES, Key, held_keys
+from gptviz.engine.sites import Key, held_keys, sites_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.ui.memory import megabytes
 from gptviz.ui.models import cache as models
@@ -314,5 +314,6 @@ def trace_bytes() -> int:
 
 def pass_bytes(lm: LanguageModel, n_tokens: int, keys: Iterable[Key]) -> int:
     """About how much a pass holds: the kept sites, and on the way one block's attention and its mask."""
-    site_bytes = sum(4 * SITES[site].floats(n_tokens, lm.config) for site, _ in keys)
-    return site_bytes + 2 * 4 * SITES["attn"].floats(n_tokens, lm.config) + n_tokens**2
+    sites = sites_of(lm.config)
+    site_bytes = sum(4 * sites[site].floats(n_tokens, lm.config) for site, _ in keys)
+    return site_bytes + 2 * 4 * sites["attn"].floats(n_tokens, lm.config) + n_tokens**2

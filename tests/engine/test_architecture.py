@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from gptviz.engine import forward
-from gptviz.engine.architecture import GPT2, architecture_of
+from gptviz.engine.architecture import ARCHITECTURES, GPT2, LLAMA, architecture_of
 from gptviz.engine.llama_config import LlamaConfig
+from gptviz.engine.sites import ALL_SITES
 from gptviz.llama import LLAMA32_CONFIG
 from gptviz.model import GPTModel, LayerNorm
 
@@ -18,8 +19,22 @@ def test_a_record_is_found_by_the_class_of_a_model_or_a_config(lm):
 
     assert architecture_of(lm.model) is architecture_of(lm.config) is GPT2
     assert architecture_of(OfAReader(lm.config)) is GPT2
-    with pytest.raises(ValueError, match="a LlamaConfig cannot be shown; known are GPTModel"):
-        architecture_of(LlamaConfig.from_dict(LLAMA32_CONFIG))
+    assert architecture_of(LlamaConfig.from_dict(LLAMA32_CONFIG)) is LLAMA
+    with pytest.raises(ValueError, match="a Linear cannot be shown; known are GPTModel"):
+        architecture_of(torch.nn.Linear(2, 2))
+
+
+def test_what_is_said_of_a_site_before_there_is_a_model_holds_for_every_model():
+    """An edit in text form knows the name of a site, and no model."""
+    for kind in ARCHITECTURES:
+        places = [list(ALL_SITES).index(name) for name in kind.sites]
+        assert places == sorted(places)
+        for name, site in kind.sites.items():
+            known = ALL_SITES[name]
+            assert known.per_block == site.per_block and known.in_attention == site.in_attention
+            assert (known.form == "rows") == (site.form == "rows")
+            assert (known.form == "weights") == (site.form == "weights")
+            assert (known.shape == "(T, D)") == (site.shape == "(T, D)")
 
 
 def test_its_norms_are_all_that_the_model_has_and_read_what_it_says(lm):

@@ -1,13 +1,15 @@
 """Keys and values of what was read: the same logits in pieces as at once, and what surgery does to them."""
 
 import inspect
+from functools import partial
 
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
 from gptviz.engine import forward, past
-from gptviz.engine.past import Past, attend, past_bytes
+from gptviz.engine.attending import attend
+from gptviz.engine.past import Past, past_bytes
 from gptviz.fast import kernels, one_token
 from tests.analysis.test_surgery import cached, written_out
 from tests.conftest import models, random_lm
@@ -77,7 +79,7 @@ def test_attend_is_the_books_attention_where_nothing_came_before(lm):
     before = Past(lm.model, 2)
     before.make_room(9, 64)
     with torch.no_grad():
-        assert torch.allclose(attend(att, x, before, 0), att(x), atol=1e-5)
+        assert torch.allclose(attend(att, x, 0, partial(before.append, 0)), att(x), atol=1e-5)
     assert len(inspect.getsource(attend).splitlines()) < 25, "a learner is shown these lines"
 
 

@@ -48,11 +48,11 @@ def test_shapes_are_as_the_table_says(lm, name):
 
 
 @pytest.mark.parametrize("name", list(SITES))
-def test_restore_is_the_reverse_of_present(name):
+def test_restore_is_the_reverse_of_present(lm, name):
     site = SITES[name]
     seed = torch.Generator().manual_seed(0)
     value = torch.randn(*((1, 4, 3, 3) if site.form == "weights" else (1, 3, 32)), generator=seed)
-    assert torch.equal(site.restore(site.present(value, 4), value), value)
+    assert torch.equal(site.restore(site.present(value, lm.config), value), value)
 
 
 def test_all_keys_are_every_site_of_every_block(lm):

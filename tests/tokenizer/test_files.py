@@ -96,7 +96,7 @@ def edited(trained, tmp_path, change):
         ("add_prefix_space", lambda w: w["pre_tokenizer"].update(add_prefix_space=True)),
         ("pre_tokenizer", lambda w: w["pre_tokenizer"].update(type="Whitespace")),
         ("pre_tokenizer", lambda w: w["pre_tokenizer"].update(use_regex=False)),
-        ("normalizer", lambda w: w.update(normalizer={"type": "NFC"})),
+        ("normalizer", lambda w: w.update(normalizer={"type": "NFKC"})),
         ("byte-level BPE", lambda w: w["model"].update(type="WordPiece")),
         ("dropout", lambda w: w["model"].update(dropout=0.1)),
         ("not in the order", lambda w: w["model"]["merges"].reverse()),

@@ -98,7 +98,7 @@ def assert_alike(folder):
     for text in TEXTS:
         on = truth(text)["input_ids"]
         off = truth(text, split_special_tokens=True, add_special_tokens=False)
-        assert encode(encoding, text, special_tokens=True) == on, text
+        assert encode(encoding, text, special_tokens=True, begin=True) == on, text
         assert encode(encoding, text) == off["input_ids"], text
     for text in TEXTS[::4]:
         pieces = show_work(encoding, text, special_tokens=True)
@@ -143,6 +143,19 @@ WITH_END = [{"SpecialToken": {"id": END, "type_id": 0}}, *TEXT_ONLY]
 AS_IT_IS = {"tokenizer_class": "PreTrainedTokenizerFast"}
 NO_DEFAULTS = dict.fromkeys(("bos_token", "eos_token", "unk_token"))
 
+DIGITS = {"type": "Digits", "individual_digits": True}
+SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
+SPLIT["pattern"] = {
+    "Regex": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+}
+
+
+def behind(first, **values):
+    """A pre-tokenizer, and ByteLevel behind it."""
+    return {"type": "Sequence", "pretokenizers": [first, BYTE_LEVEL | values]}
+
+
 FOLLOWED = {
     "as it is": {},
     "as two files": {"files": True},
@@ -152,6 +165,25 @@ FOLLOWED = {
         post_processor={"type": "Sequence", "processors": [BYTE_LEVEL]}
     ),
     "a sequence of one cut": top(pre_tokenizer={"type": "Sequence", "pretokenizers": [BYTE_LEVEL]}),
+    "single digits": top(pre_tokenizer=behind(DIGITS)) | {"config": AS_IT_IS},
+    "another regex": top(pre_tokenizer=behind(SPLIT, use_regex=False)) | {"config": AS_IT_IS},
+    "a token before every text": top(post_processor={**TEMPLATE, "single": WITH_END}),
+    "two before every text": top(
+        post_processor={
+            "type": "Sequence",
+            "processors": [{**TEMPLATE, "single": [WITH_END[0], *WITH_END]}, BYTE_LEVEL],
+        }
+    ),
+    "two templates": top(
+        post_processor={
+            "type": "Sequence",
+            "processors": [{**TEMPLATE, "single": TEXT_ONLY}, {**TEMPLATE, "single": WITH_END}],
+        }
+    ),
+    "composed": top(normalizer={"type": "NFC"}) | {"config": AS_IT_IS},
+    "composed in a sequence": top(normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}]})
+    | {"config": AS_IT_IS},
+    "whole words first": model(ignore_merges=True) | {"config": AS_IT_IS},
     "no offsets": pre(trim_offsets=False),
     "no normalizers": top(normalizer={"type": "Sequence", "normalizers": []}),
     "a limit": top(
@@ -278,13 +310,14 @@ REFUSED = {
         {"model": {"tokenizer_class": "BertTokenizer"}},
     ],
     "post_processor": [
-        top(post_processor={**TEMPLATE, "single": WITH_END}),
         top(post_processor={**TEMPLATE, "single": [*TEXT_ONLY, WITH_END[0]]}),
+        top(post_processor={**TEMPLATE, "single": [*WITH_END, WITH_END[0]]}),
         top(post_processor={**TEMPLATE, "single": []}),
+        top(post_processor={**TEMPLATE, "single": [*TEXT_ONLY, *TEXT_ONLY]}),
         top(
             post_processor={
                 "type": "Sequence",
-                "processors": [BYTE_LEVEL, {**TEMPLATE, "single": WITH_END}],
+                "processors": [BYTE_LEVEL, {**TEMPLATE, "single": [*TEXT_ONLY, WITH_END[0]]}],
             }
         ),
         top(
@@ -298,17 +331,14 @@ REFUSED = {
         ),
         top(post_processor={"type": "BertProcessing", "sep": [END, N - 1], "cls": [END, N - 1]}),
     ],
-    "normalizer": [top(normalizer={"type": kind}) for kind in ("NFC", "Lowercase")]
+    "normalizer": [top(normalizer={"type": kind}) for kind in ("NFKC", "Lowercase")]
     + [top(normalizer={"type": "Sequence", "normalizers": [{"type": "NFKC"}]})],
     "pre_tokenizer": [
         top(pre_tokenizer=None),
         top(pre_tokenizer={"type": "Whitespace"}),
-        top(
-            pre_tokenizer={
-                "type": "Sequence",
-                "pretokenizers": [{"type": "Digits", "individual_digits": True}, BYTE_LEVEL],
-            }
-        ),
+        top(pre_tokenizer={"type": "Sequence", "pretokenizers": [BYTE_LEVEL, BYTE_LEVEL]}),
+        top(pre_tokenizer={"type": "Sequence", "pretokenizers": [DIGITS]}),
+        top(pre_tokenizer=behind(SPLIT | {"pattern": {"String": " "}}, use_regex=False)),
         top(
             pre_tokenizer={
                 "type": "Split",
@@ -318,14 +348,22 @@ REFUSED = {
             }
         ),
     ],
-    "pre_tokenizer.use_regex": [pre(use_regex=False)],
+    "pre_tokenizer.use_regex": [
+        pre(use_regex=False),
+        top(pre_tokenizer=behind(DIGITS, use_regex=False)),
+        top(pre_tokenizer=behind(SPLIT)),
+    ],
+    "pre_tokenizer.individual_digits": [
+        top(pre_tokenizer=behind(DIGITS | {"individual_digits": False}))
+    ],
+    "pre_tokenizer.behavior": [top(pre_tokenizer=behind(SPLIT | {"behavior": "Removed"}))],
+    "pre_tokenizer.invert": [top(pre_tokenizer=behind(SPLIT | {"invert": True}))],
     "pre_tokenizer.novelty": [pre(novelty=1)],
     "model.type": [model(type="WordPiece"), model(type="Unigram")],
     "model.dropout": [model(dropout=0.5)],
     "model.continuing_subword_prefix": [model(continuing_subword_prefix="##")],
     "model.end_of_word_suffix": [model(end_of_word_suffix="</w>")],
     "model.byte_fallback": [model(byte_fallback=True)],
-    "model.ignore_merges": [model(ignore_merges=True)],
     "model.novelty": [model(novelty=True)],
     "novelty": [top(novelty={}), {"config": {"novelty": 1}}],
     "lstrip": [
@@ -412,7 +450,8 @@ def test_what_is_said_to_change_nothing_changes_nothing(tmp_path, files):
     assert_alike(tmp_path)
 
 
-TABLES = (keys.CONFIG, keys.PARTS, keys.MODEL, keys.BYTE_LEVEL, keys.ADDED)
+TABLES = (keys.CONFIG, keys.PARTS, keys.MODEL, keys.BYTE_LEVEL, keys.CUTS_ITSELF)
+TABLES += (keys.DIGITS, keys.SPLIT, keys.ADDED)
 
 
 def test_the_documents_have_every_key():

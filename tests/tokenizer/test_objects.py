@@ -31,6 +31,17 @@ def two_files(folder):
     return str(folder / "vocab.json"), str(folder / "merges.txt")
 
 
+def changed(**settings):
+    tokenizer = alone()
+    for name, value in settings.items():
+        setattr(tokenizer, name, value)
+    return tokenizer
+
+
+BEHIND = processors.TemplateProcessing(single=f"$A {END}", special_tokens=[(END, N - 1)])
+BEFORE = processors.TemplateProcessing(single=f"{END} $A", special_tokens=[(END, N - 1)])
+
+
 def test_what_is_followed_gives_the_objects_own_ids(tmp_path):
     word = added("<word>", N, special=False, normalized=True)
     ends = {"bos_token": END, "eos_token": END, "unk_token": END}
@@ -43,6 +54,9 @@ def test_what_is_followed_gives_the_objects_own_ids(tmp_path):
         alone(),
         alone(word),
         batches,
+        changed(post_processor=BEFORE),
+        changed(normalizer=normalizers.NFC()),
+        PreTrainedTokenizerFast(tokenizer_object=alone(), bos_token=END, add_bos_token=True),
         padded,
         GPT2Tokenizer(vocab=vocab, merges=merges),
         GPT2Tokenizer(vocab=vocab, merges=merges, model_max_length=5, padding_side="left"),
@@ -52,7 +66,7 @@ def test_what_is_followed_gives_the_objects_own_ids(tmp_path):
         for text in TEXTS:
             raw = isinstance(given, Tokenizer)
             theirs = given.encode(text).ids if raw else given(text)["input_ids"]
-            assert encode(encoding, text, special_tokens=True) == theirs, (given, text)
+            assert encode(encoding, text, special_tokens=True, begin=True) == theirs, (given, text)
     old = ByteLevelBPETokenizer.from_file(vocab, merges)
     old.add_special_tokens([END])  # which its file has, and does not say to be one
     assert encode(fitted(read_object(old), "old", N), "the cat") == old.encode("the cat").ids
@@ -61,13 +75,6 @@ def test_what_is_followed_gives_the_objects_own_ids(tmp_path):
 class ItsOwnWay(PreTrainedTokenizerFast):
     def __call__(self, text, **options):
         return super().__call__(text.replace("CAT", "cat"), **options)
-
-
-def changed(**settings):
-    tokenizer = alone()
-    for name, value in settings.items():
-        setattr(tokenizer, name, value)
-    return tokenizer
 
 
 def cut_off(length):
@@ -82,18 +89,15 @@ def filled_up(length):
     return tokenizer
 
 
-WITH_END = processors.TemplateProcessing(single=f"{END} $A", special_tokens=[(END, N - 1)])
-
-
 @pytest.mark.parametrize(
     ("make", "key"),
     [
-        (lambda: changed(post_processor=WITH_END), "post_processor"),
+        (lambda: changed(post_processor=BEHIND), "post_processor"),
         (
-            lambda: PreTrainedTokenizerFast(tokenizer_object=changed(post_processor=WITH_END)),
+            lambda: PreTrainedTokenizerFast(tokenizer_object=changed(post_processor=BEHIND)),
             "post_processor",
         ),
-        (lambda: changed(normalizer=normalizers.NFC()), "normalizer"),
+        (lambda: changed(normalizer=normalizers.NFKC()), "normalizer"),
         (lambda: changed(encode_special_tokens=True), "split_special_tokens"),
         (
             lambda: PreTrainedTokenizerFast(tokenizer_object=alone(), split_special_tokens=True),
@@ -101,7 +105,7 @@ WITH_END = processors.TemplateProcessing(single=f"{END} $A", special_tokens=[(EN
         ),
         (
             lambda: PreTrainedTokenizerFast(
-                tokenizer_object=alone(), bos_token=END, add_bos_token=True
+                tokenizer_object=alone(), eos_token=END, add_eos_token=True
             ),
             "post_proc",
         ),

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gptviz.tokenizer import GPT2_PATTERN
-from gptviz.tokenizer.regex import GPT2_RULES, alternatives, cut
+from gptviz.tokenizer.patterns import PATTERNS
+from gptviz.tokenizer.regex import GPT2_RULES, RULES, alternatives, cut
 
 BLANKS = " \t\n\r\u00a0\u3000"
 
@@ -58,3 +59,10 @@ def test_the_rules_mean_what_they_say(text):
                 assert after[:1] in BLANKS
             if rule == rules[6]:
                 assert len(piece) == 1 and after[:1] not in BLANKS
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_every_rule_of_a_known_regex_has_words(name):
+    assert alternatives(PATTERNS[name]) == [
+        rule for rule in alternatives(PATTERNS[name]) if RULES[rule]
+    ]

@@ -153,7 +153,7 @@ def test_a_special_token_is_a_piece_that_nothing_merges():
 
 
 def test_ids_that_are_not_tiktokens_are_never_shown(monkeypatch):
-    monkeypatch.setattr("gptviz.tokenizer.steps.encode", lambda *_: [1])
+    monkeypatch.setattr("gptviz.tokenizer.steps.encode", lambda *_, **__: [1])
     with pytest.raises(RuntimeError, match="other ids than tiktoken's gpt2"):
         show_work(get_encoding("gpt2"), "hello")
 

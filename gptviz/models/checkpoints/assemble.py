@@ -7,23 +7,18 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
-from gptviz.engine.blank import blank_model
+from gptviz.engine.blank import blank_of
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.llama_config import LlamaConfig
-from gptviz.llama import LlamaModel
-from gptviz.model import GPTModel
+from gptviz.engine.kinds import Config, Model
 from gptviz.models.checkpoints.errors import CheckpointError
 from gptviz.models.checkpoints.tensors import Shapes, Tensors
 
 LONGEST_CONTEXT = 32768  # one head's weights of such a text are 4 GiB
 MOST_BLOCKS = 1000  # GPT-3 has 96
-
-Config = TypeVar("Config", GPTConfig, LlamaConfig)
-Model = TypeVar("Model", GPTModel, LlamaModel)
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,9 @@ class Dialect:
 
     `table` lists every tensor of a model with this config, without `head`, the output head, where it is
     tied. `root` may stand before any name; names that match `ignored` hold no weights (causal masks).
-    `other_names`: how some files call a tensor, and its name in the table.
+    `other_names`: how some files call a tensor, and its name in the table. `bound` says how large the numbers of
+    a model get, from its weights' largest; None is `largest_possible`, a GPTModel's. `renamed` is for files
+    whose names differ by a rule.
     """
 
     name: str
@@ -74,10 +71,14 @@ class Dialect:
     root: str = ""
     ignored: re.Pattern[str] = re.compile(r"(?!)")
     other_names: Mapping[str, str] = field(default_factory=dict)
+    bound: Callable[[Any, Mapping[str, float]], float] | None = None
+    renamed: Callable[[str], str] | None = None
 
     def plain(self, name: str) -> str:
         """A bare name as the table has it."""
         plain = name.removeprefix(self.root)
+        if self.renamed is not None:
+            plain = self.renamed(plain)
         return self.other_names.get(plain, plain)
 
     def names(self, tensors: Tensors) -> dict[str, str]:
@@ -93,7 +94,7 @@ class Dialect:
         return names
 
 
-def assemble(config: GPTConfig, dialect: Dialect, tensors: Tensors, dtype: torch.dtype) -> GPTModel:
+def assemble(config: Config, dialect: Dialect, tensors: Tensors, dtype: torch.dtype) -> Model:
     """A model with the file's weights as `dtype`, in eval mode. All of it, or a CheckpointError.
 
     The numbers are copied: the model does not depend on the file afterwards. Needs the memory of the
@@ -115,28 +116,12 @@ def filled(model: Model, weights: Iterator[tuple[str, torch.Tensor]], tied: bool
 
 
 def checked(
-    config: GPTConfig, dialect: Dialect, tensors: Tensors, dtype: torch.dtype
-) -> tuple[GPTModel, Iterator[tuple[str, torch.Tensor]]]:
+    config: Config, dialect: Dialect, tensors: Tensors, dtype: torch.dtype
+) -> tuple[Model, Iterator[tuple[str, torch.Tensor]]]:
     """A model of shapes alone, and its weights by their names, each read when it is asked for.
 
     A tied output head is not among them. Raises CheckpointError for names and shapes at once, for numbers
     as they come, and at their end for a model that they let overflow.
-    """
-    return checked_as(blank_model, largest_possible, config, dialect, tensors, dtype)
-
-
-def checked_as(
-    blank: Callable[[Config], Model],
-    bound: Callable[[Config, Mapping[str, float]], float],
-    config: Config,
-    dialect: Dialect,
-    tensors: Tensors,
-    dtype: torch.dtype,
-) -> tuple[Model, Iterator[tuple[str, torch.Tensor]]]:
-    """Do what `checked` does for another class of model.
-
-    `blank` makes one of shapes alone from a config, and `bound` says how large its numbers can get: it is
-    what `largest_possible` is for a GPTModel.
     """
     names = dialect.names(tensors)
     path = tensors.path
@@ -152,7 +137,7 @@ def checked_as(
             f"{path}: the context length is {length}; at most {LONGEST_CONTEXT} work"
         )
     try:
-        model = blank(config)
+        model = blank_of(config)
         copies = dialect.table(config)
     except RuntimeError as error:  # a tensor of more bytes than there are numbers for
         raise CheckpointError(
@@ -181,6 +166,7 @@ def checked_as(
             raise CheckpointError(f"{where} has the shape {shape}; the config asks for {expected}")
         if head is not None and copy.target == "tok_emb.weight":
             _check_tied(tensors, head, name)
+    bound = dialect.bound or largest_possible
     return model, _copied(tensors, wanted, shapes, dtype, config, bound)
 
 
@@ -218,7 +204,7 @@ def _copied(
     shapes: Shapes,
     dtype: torch.dtype,
     config: Config,
-    bound: Callable[[Config, Mapping[str, float]], float],
+    bound: Callable[[Any, Mapping[str, float]], float],
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield our names with tensors in memory of their own, one tensor of the file at a time."""
     largest: dict[str, float] = {}

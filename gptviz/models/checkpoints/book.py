@@ -6,8 +6,10 @@ shapes. The masks may be there or not; dropout layers, however called, leave no 
 
 import re
 
-from gptviz.engine.blank import blank_model
+from gptviz.engine.blank import blank_of
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config
+from gptviz.models.checkpoints import llama
 from gptviz.models.checkpoints.assemble import Copy, Dialect
 from gptviz.models.checkpoints.errors import errors_of
 from gptviz.models.checkpoints.sizes import embedding_sizes, heads_missing
@@ -16,13 +18,13 @@ from gptviz.models.checkpoints.tensors import Tensors
 IN_BLOCK = re.compile(r"trf_blocks\.(\d+)\.")
 
 
-def table(config: GPTConfig) -> list[Copy]:
+def table(config: Config) -> list[Copy]:
     """Every tensor of our model, under its own name."""
     if config.tie_embeddings:
         tied = {"out_head.weight"}
     else:
         tied = set()
-    return [Copy(name, name) for name in blank_model(config).state_dict() if name not in tied]
+    return [Copy(name, name) for name in blank_of(config).state_dict() if name not in tied]
 
 
 DIALECT = Dialect(
@@ -30,6 +32,18 @@ DIALECT = Dialect(
     table,
     head="out_head.weight",
     ignored=re.compile(r"trf_blocks\.\d+\.att\.mask"),
+)
+
+
+# the book's Llama has torch's RMSNorm, whose scale is called weight; its tables of angles are no weights
+LLAMA_NORM = re.compile(r"(norm[12]?|q_norm|k_norm)\.weight$")
+LLAMA_DIALECT = Dialect(
+    "the book's Llama or Qwen3",
+    table,
+    head="out_head.weight",
+    ignored=re.compile(r"(trf_blocks\.\d+\.att\.)?(mask|cos|sin)"),
+    bound=llama.largest_possible,
+    renamed=lambda name: LLAMA_NORM.sub(r"\1.scale", name),
 )
 
 

@@ -9,16 +9,17 @@ import torch
 
 from gptviz.engine.config import ACTIVATIONS, GPTConfig
 from gptviz.engine.index import one_of
-from gptviz.model import GPTModel
-from gptviz.models.checkpoints import book, folder, hugging_face, nanogpt, tensorflow
+from gptviz.engine.kinds import Config, Model
+from gptviz.models.checkpoints import book, families, folder, hugging_face, nanogpt, tensorflow
 from gptviz.models.checkpoints.assemble import Dialect, assemble
 from gptviz.models.checkpoints.errors import CheckpointError, errors_of
 from gptviz.models.checkpoints.kinds import (
     OPTIMIZERS,
     SETTINGS,
     SHARD,
+    is_book_llama,
+    is_llama,
     refuse,
-    refuse_llama,
 )
 from gptviz.models.checkpoints.looks import bytes_of, meant, read_json, seen
 from gptviz.models.checkpoints.sizes import heads_beside
@@ -41,7 +42,7 @@ class Checkpoint:
 
     path: Path
     dialect: Dialect
-    config: GPTConfig
+    config: Config
     tensors: Tensors
     vocabulary: Callable[[], Vocabulary | None]
     activation_is_assumed: bool = False
@@ -56,7 +57,7 @@ class Checkpoint:
                 f"{self.path} has {n_bytes:,} bytes, too few for a model of {parameters:,} parameters"
             )
 
-    def model(self, dtype: torch.dtype = torch.float32) -> GPTModel:
+    def model(self, dtype: torch.dtype = torch.float32) -> Model:
         """The whole model, in eval mode, or a CheckpointError. To be called once."""
         return assemble(self.config, self.dialect, self.tensors, dtype)
 
@@ -88,6 +89,10 @@ def _with_activation(checkpoint: Checkpoint, activation: str) -> Checkpoint:
     """The checkpoint with this activation. Raises CheckpointError if its files say another."""
     with errors_of(checkpoint.path):
         one_of("activation", activation, ACTIVATIONS)
+    if not isinstance(checkpoint.config, GPTConfig):
+        raise CheckpointError(
+            f"{checkpoint.path} has SwiGLU, and activation says which GELU a GPT-2 has: leave activation out"
+        )
     if checkpoint.activation_is_assumed:
         config = replace(checkpoint.config, activation=activation)
         return replace(checkpoint, config=config, activation_is_assumed=False, doubt="")
@@ -109,9 +114,10 @@ def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
             if file.is_file() and not file.name.endswith(SETTINGS):
                 refuse(file, seen(file))
     has_config = (path / folder.CONFIG).is_file()
-    if has_config and "emb_dim" in read_json(path / folder.CONFIG):
+    of_ours = has_config and "emb_dim" in read_json(path / folder.CONFIG)
+    if of_ours and (len(files) != 1 or folder.has_weights(path)):
         return _ours(path)
-    if has_config and (len(files) != 1 or hugging_face.has_weights(path)):
+    if has_config and not of_ours and (len(files) != 1 or hugging_face.has_weights(path)):
         return _hugging_face(path)
     if (path / NANOGPT).is_file():
         return _file(path / NANOGPT, n_heads)
@@ -160,8 +166,12 @@ def _file(path: Path, n_heads: int | None) -> Checkpoint:
 
 def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint:
     names = set(tensors.bare.values())
-    refuse_llama(path, names)
     config_beside = path.parent / folder.CONFIG
+    if is_book_llama(names):
+        return _books_llama(path, tensors)
+    if is_llama(names):
+        _check_config_beside(path)
+        return _hugging_face(path.parent, tensors)
     if book.is_book(names):
         if path.name == folder.WEIGHTS and config_beside.is_file():
             return _in_folder(path.parent, n_heads)
@@ -176,17 +186,41 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
         if nanogpt.has_linears(tensors) and not config.keys() & {"architectures", "model_type"}:
             n_heads = heads_beside(config) or n_heads  # minGPT writes its settings there
             return _nanogpt(path, nanogpt.config_of(tensors, n_heads), tensors)
-        if not config_beside.is_file():
-            raise CheckpointError(
-                f"{path} has the tensors of a Hugging Face model, but no {folder.CONFIG} is beside it; "
-                "put the one that belongs to it there"
-            )
+        _check_config_beside(path)
         return _hugging_face(path.parent, tensors)
     examples = ", ".join(sorted(names)[:3])
     raise CheckpointError(
         f"{path} has {len(names)} tensors that belong to no model known here (such as {examples}); known are "
         "the book's GPTModel, Hugging Face's GPT2LMHeadModel and GPTNeoForCausalLM, and nanoGPT"
     )
+
+
+def _check_config_beside(path: Path) -> None:
+    """Raise CheckpointError for a file of Hugging Face's without the config that belongs to it."""
+    if not (path.parent / folder.CONFIG).is_file():
+        raise CheckpointError(
+            f"{path} has the tensors of a Hugging Face model, but no {folder.CONFIG} is beside it; "
+            "put the one that belongs to it there"
+        )
+
+
+def _books_llama(path: Path, tensors: Tensors) -> Checkpoint:
+    """The book's Llama or Qwen3, or ours, with the settings that are beside it."""
+    if not (path.parent / folder.CONFIG).is_file():
+        raise CheckpointError(
+            f"{path} is a state dict of the book's Llama or Qwen3, which does not say how many heads and groups "
+            "of them it has, nor how it turns them. Write the dict of settings that it was built with "
+            f'(LLAMA32_CONFIG, QWEN3_CONFIG) beside it, as JSON: json.dump(config, open("{folder.CONFIG}", "w")), '
+            "without its dtype"
+        )
+    config = folder.read_config(path.parent)
+    if isinstance(config, GPTConfig):
+        raise CheckpointError(
+            f"{path} has the layers of a Llama, and {folder.CONFIG} beside it the settings of a GPT-2: put the "
+            "one that belongs to it there"
+        )
+    vocabulary = partial(tokenizer_files.read_folder, path.parent)
+    return Checkpoint(path, book.LLAMA_DIALECT, config, tensors, vocabulary)
 
 
 def _nanogpt(path: Path, config: GPTConfig, tensors: Tensors) -> Checkpoint:
@@ -208,20 +242,23 @@ def _openais(path: Path) -> Checkpoint:
 
 
 def _ours(path: Path) -> Checkpoint:
-    if folder.has_book_weights(path):
-        dialect = book.DIALECT
-    else:
-        dialect = folder.DIALECT
     config = folder.read_config(path)
+    dialect = folder.dialect_of(path, config)
     tensors = folder.weights_of(path)
-    return Checkpoint(path, dialect, config, tensors, lambda: folder.vocabulary_of(path))
+    return Checkpoint(
+        path,
+        dialect,
+        config,
+        tensors,
+        lambda: folder.vocabulary_of(path) or tokenizer_files.read_folder(path),
+    )
 
 
 def _hugging_face(path: Path, tensors: Tensors | None = None) -> Checkpoint:
     values = read_json(path / folder.CONFIG)
-    config = hugging_face.config_of(values, path / folder.CONFIG)
+    config = families.config_of(values, path / folder.CONFIG)
     tensors = tensors or hugging_face.weights_of(path)
-    dialect = hugging_face.dialect_of(config, values)
+    dialect = families.dialect_of(config, values)
     if dialect is hugging_face.DIALECT and nanogpt.has_linears(tensors):
         dialect = nanogpt.DIALECT  # its weights, with a config.json of theirs beside them
     return Checkpoint(path, dialect, config, tensors, lambda: tokenizer_files.read_folder(path))

@@ -17,8 +17,9 @@ from pathlib import Path
 from gptviz.digits import gigabytes
 from gptviz.files.atomic_file import write_atomically, write_text
 from gptviz.models.checkpoints.errors import CheckpointError
+from gptviz.models.checkpoints.families import read_config
 from gptviz.models.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
-from gptviz.models.checkpoints.hugging_face import WEIGHTS, read_config
+from gptviz.models.checkpoints.hugging_face import WEIGHTS
 from gptviz.models.checkpoints.kinds import ADAPTER_CONFIG, Seen, refuse
 from gptviz.models.checkpoints.looks import read_json
 from gptviz.models.checkpoints.transfer import Remote, ask, fetch

@@ -5,12 +5,17 @@ The model that somebody trained on the Build it pages comes as the book's model.
 characters instead.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config
+from gptviz.engine.llama_config import LlamaConfig
+from gptviz.models.checkpoints import book
 from gptviz.models.checkpoints.assemble import Dialect
 from gptviz.models.checkpoints.book import table
 from gptviz.models.checkpoints.errors import CheckpointError, errors_of
+from gptviz.models.checkpoints.llama import largest_possible, shortened
 from gptviz.models.checkpoints.looks import read_json
 from gptviz.models.checkpoints.nanogpt import read_meta
 from gptviz.models.checkpoints.tensors import Tensors, TorchTensors, open_tensors, read_pickle
@@ -25,12 +30,38 @@ BOOK_WEIGHTS = "model.pth"
 META = "meta.pkl"
 
 DIALECT = Dialect("gptviz's own folder", table, head="out_head.weight")
+LLAMA_DIALECT = replace(DIALECT, bound=largest_possible)
+
+LLAMA_KEY = "n_kv_groups"  # which no GPTModel's config has
+NOT_READ = "dtype"  # of the book's dicts, which is said when a model is loaded
 
 
-def read_config(folder: Path) -> GPTConfig:
-    """The folder's config. Raises CheckpointError."""
+def read_config(folder: Path) -> Config:
+    """The folder's config, a GPTModel's or a LlamaModel's. Raises CheckpointError."""
+    values = read_json(folder / CONFIG)
     with errors_of(folder / CONFIG):
-        return GPTConfig.from_dict(read_json(folder / CONFIG))
+        if LLAMA_KEY not in values:
+            return GPTConfig.from_dict(values)
+        values.pop(NOT_READ, None)
+        return shortened(LlamaConfig.from_dict(values))
+
+
+def dialect_of(folder: Path, config: Config) -> Dialect:
+    """How the folder's weights are named: as ours, or as the book's model.pth has them."""
+    if isinstance(config, LlamaConfig):
+        ours = LLAMA_DIALECT
+        books = book.LLAMA_DIALECT
+    else:
+        ours = DIALECT
+        books = book.DIALECT
+    if has_book_weights(folder):
+        return books
+    return ours
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether the folder has weights under a name of ours."""
+    return any((folder / name).is_file() for name in (WEIGHTS, BOOK_WEIGHTS))
 
 
 def has_book_weights(folder: Path) -> bool:

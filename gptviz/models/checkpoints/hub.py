@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config
+from gptviz.engine.llama_config import LlamaConfig
 from gptviz.models.checkpoints.hugging_face import WEIGHTS
 from gptviz.models.checkpoints.tensors import weight_map
 
@@ -23,7 +25,7 @@ class HubModel:
     """
 
     repositories: tuple[str, ...]
-    config: GPTConfig
+    config: Config
     about: str
     download_bytes: int  # about the size of its weights' file
 
@@ -47,6 +49,32 @@ def _tiny_stories(size: str, n_layers: int, emb_dim: int, about: str) -> HubMode
     )
 
 
+SMOLLM2_135M = LlamaConfig(
+    vocab_size=49152,
+    context_length=8192,
+    emb_dim=576,
+    n_heads=9,
+    n_layers=30,
+    hidden_dim=1536,
+    n_kv_groups=3,
+    rope_base=100_000.0,
+    tie_embeddings=True,
+)
+QWEN3_600M = LlamaConfig(
+    vocab_size=151_936,
+    context_length=32_768,  # of 40,960: see LONGEST_CONTEXT
+    emb_dim=1024,
+    n_heads=16,
+    n_layers=28,
+    hidden_dim=3072,
+    n_kv_groups=8,
+    head_dim=128,
+    rope_base=1_000_000.0,
+    qk_norm=True,
+    tie_embeddings=True,
+    norm_eps=1e-6,
+)
+
 HUB_MODELS = {
     "gpt2": _gpt2(
         "openai-community/gpt2", 12, 12, 768, "OpenAI's smallest GPT-2 (2019): 8 million web pages"
@@ -65,6 +93,19 @@ HUB_MODELS = {
     "tinystories-8m": _tiny_stories("8M", 8, 256, "the same, with four times the width"),
     "tinystories-33m": _tiny_stories(
         "33M", 4, 768, "the same, as wide as GPT-2 and with a third of its blocks"
+    ),
+    "smollm2-135m": HubModel(
+        ("HuggingFaceTB/SmolLM2-135M",),
+        SMOLLM2_135M,
+        "a small Llama (2024): 2,000 billion tokens; licence Apache 2.0",
+        2 * SMOLLM2_135M.parameters,
+    ),
+    "qwen3-0.6b": HubModel(
+        ("Qwen/Qwen3-0.6B",),
+        QWEN3_600M,
+        "Alibaba's smallest Qwen3 (2025): 36,000 billion tokens, then chats; licence Apache 2.0",
+        # its file has the output head beside the embedding, which is the same
+        2 * (QWEN3_600M.parameters + QWEN3_600M.vocab_size * QWEN3_600M.emb_dim),
     ),
 }
 

@@ -89,10 +89,9 @@ QUANTISED = re.compile(
     r"\.(absmax|quant_state\.\w+|nested_absmax|SCB|weight_format|qweight|qzeros|g_idx|weight_packed|weight_scale"
     r"|weight_zero_point|zero_point|_packed_params(\.\w+)?)$"
 )
-# of models that no page shows yet, in transformers and in the book: `checkpoints/llama.py` reads the first
-LLAMA = re.compile(
-    r"(^|\.)(layers\.\d+\.self_attn\.[qkv]_proj|trf_blocks\.\d+\.ff\.fc[123])\.weight$"
-)
+# Llama and its relatives in transformers, and in the book
+LLAMA = re.compile(r"(^|\.)layers\.\d+\.self_attn\.[qkv]_proj\.weight$")
+BOOK_LLAMA = re.compile(r"(^|\.)trf_blocks\.\d+\.ff\.fc[123]\.weight$")
 OTHER = {
     "BERT, or one of its relatives": r"(^|\.)encoder\.layer\.\d+\.attention\.",
     "GPT-NeoX or Pythia": r"(^|\.)layers\.\d+\.attention\.query_key_value\.weight$",
@@ -105,6 +104,8 @@ OPTIMIZERS = re.compile(
     r"^(optimizer|scheduler|scaler|training_args)\.(pt|bin|pth)$|^rng_state.*\.pth$"
 )
 OURS = ("gpt2", "gpt_neo")
+# mixtures of experts are refused by name where their config is read
+LLAMAS = ("llama", "qwen2", "qwen3", "qwen2_moe", "qwen3_moe")
 ADAPTER_CONFIG = "adapter_config.json"
 INDEX = ".index.json"  # of shards
 # endings of what lies beside weights
@@ -132,7 +133,7 @@ def _is_theirs_with_other_head(seen: Seen) -> bool:
 
 def _is_other_architecture(seen: Seen) -> bool:
     kind = seen.config.get("model_type")
-    return isinstance(kind, str) and kind not in OURS and "emb_dim" not in seen.config
+    return isinstance(kind, str) and kind not in (*OURS, *LLAMAS) and "emb_dim" not in seen.config
 
 
 def _is_optimizer(saved: Any) -> bool:
@@ -252,8 +253,8 @@ PICKLED_CODE = Kind(
 )
 
 OTHER_ARCHITECTURE = Kind(
-    "a model of another architecture than GPT-2's",
-    "a `model_type` in config.json, or names, of Llama, BERT, GPT-NeoX, T5, ...",
+    "a model of another architecture than GPT-2's or Llama's",
+    "a `model_type` in config.json, or names, of Mistral, BERT, GPT-NeoX, T5, ...",
     'It has other layers than those that gptviz draws. Try gptviz.load("gpt2").',
     looks_so=_is_other_architecture,
     named_so=lambda shapes: any(re.search(p, name) for p in OTHER.values() for name in shapes),
@@ -290,6 +291,18 @@ KINDS = (
         "a folder of Hugging Face's GPT-2 or GPT-Neo",
         "a `config.json` with `model_type` gpt2 or gpt_neo, and weights in one file or in shards",
         "It loads.",
+        loads=True,
+    ),
+    Kind(
+        "a folder of Hugging Face's Llama, Qwen2, Qwen3 or SmolLM2",
+        "a `config.json` with `model_type` llama, qwen2 or qwen3, and weights in one file or in shards",
+        "It loads; weights of 16 bits are read as float32.",
+        loads=True,
+    ),
+    Kind(
+        "a state dict of the book's Llama or Qwen3",
+        "names such as `trf_blocks.0.ff.fc1.weight`",
+        "It loads with a config.json beside it, which has the book's dict of settings, as JSON.",
         loads=True,
     ),
     Kind(
@@ -505,6 +518,16 @@ ENDINGS = (
 )
 
 
+def is_llama(names: Iterable[str]) -> bool:
+    """Whether these are the names of a Llama's tensors, or of a relative's, in transformers."""
+    return any(LLAMA.search(name) for name in names)
+
+
+def is_book_llama(names: Iterable[str]) -> bool:
+    """Whether these are the names of the book's Llama or Qwen3, and so of ours."""
+    return any(BOOK_LLAMA.search(name) for name in names)
+
+
 def refuse(path: Path, seen: Seen) -> None:
     """Raise the CheckpointError of what is seen at `path`, if it is of a kind that is not read."""
     for kind in KINDS:
@@ -524,9 +547,3 @@ def refuse_named(path: Path, shapes: Shapes, in_memory: bool = False) -> None:
     for kind in KINDS:
         if kind.named_so(shapes):
             raise kind.error(path, in_memory=in_memory)
-
-
-def refuse_llama(path: Path, names: Iterable[str], in_memory: bool = False) -> None:
-    """Raise the CheckpointError of a Llama or a relative, by its tensors' names: no page can show it yet."""
-    if any(LLAMA.search(name) for name in names):
-        raise OTHER_ARCHITECTURE.error(path, in_memory=in_memory)

@@ -11,20 +11,14 @@ A context ends at `LONGEST_CONTEXT`, whatever the config says: a text of at most
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from gptviz.engine.blank import blank_llama
 from gptviz.engine.config import is_number
 from gptviz.engine.llama_config import LlamaConfig, RopeFreq
-from gptviz.llama import LlamaModel
-from gptviz.models.checkpoints.assemble import LONGEST_CONTEXT, Copy, Dialect, checked_as, filled
+from gptviz.models.checkpoints.assemble import LONGEST_CONTEXT, Copy, Dialect
 from gptviz.models.checkpoints.errors import CheckpointError, errors_of
-from gptviz.models.checkpoints.hugging_face import weights_of
-from gptviz.models.checkpoints.looks import CONFIG, read_json
-from gptviz.models.checkpoints.tensors import Tensors
 
 # our key, and theirs
 KEYS = {
@@ -130,32 +124,13 @@ def table(config: LlamaConfig) -> list[Copy]:
     return copies
 
 
-DIALECT = Dialect(
-    "a Hugging Face Llama",
-    table,
-    head="lm_head.weight",
-    root="model.",
-    # frequencies, which older files keep beside the weights
-    ignored=re.compile(r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq"),
-)
-
-
-def model_in(folder: Path, dtype: torch.dtype = torch.float32) -> tuple[LlamaModel, LlamaConfig]:
-    """The model in a folder of theirs, in eval mode, and its config.
-
-    Raises CheckpointError for what is none, for a config that LlamaModel cannot follow, and for tensors of
-    other names or shapes than the config's.
-    """
-    config = config_of(read_json(folder / CONFIG), folder / CONFIG)
-    return model_of(config, weights_of(folder), dtype), config
-
-
-def model_of(
-    config: LlamaConfig, tensors: Tensors, dtype: torch.dtype = torch.float32
-) -> LlamaModel:
-    """A model with these tensors as `dtype`, in eval mode. All of it, or a CheckpointError."""
-    model, weights = checked_as(blank_llama, largest_possible, config, DIALECT, tensors, dtype)
-    return filled(model, weights, config.tie_embeddings)
+def is_llama(values: Mapping[str, Any]) -> bool:
+    """Whether a config is of these families, or of their mixtures of experts, which `config_of` refuses."""
+    kind = str(values.get("model_type")).removesuffix("_moe")
+    architectures = values.get("architectures")
+    if kind in FAMILIES or not isinstance(architectures, list):
+        return kind in FAMILIES
+    return any(str(name) in ARCHITECTURES for name in architectures)
 
 
 def config_of(values: Mapping[str, Any], path: Path) -> LlamaConfig:
@@ -180,9 +155,12 @@ def config_of(values: Mapping[str, Any], path: Path) -> LlamaConfig:
             qkv_bias=family == "qwen2",
         )
         _check_full_attention(values, config.n_layers)
-    if config.context_length <= LONGEST_CONTEXT:
-        return config
-    return LlamaConfig.from_dict(config.to_dict() | {"context_length": LONGEST_CONTEXT})
+    return shortened(config)
+
+
+def shortened(config: LlamaConfig) -> LlamaConfig:
+    """The config with a context that can be shown: a text of at most so many tokens is read alike."""
+    return replace(config, context_length=min(config.context_length, LONGEST_CONTEXT))
 
 
 def _family(values: Mapping[str, Any], path: Path) -> str:
@@ -304,3 +282,14 @@ def largest_possible(config: LlamaConfig, largest: Mapping[str, float]) -> float
         bounds += [gated, squares(width, stream)]
     head = largest.get("out_head.weight", largest_in("tok_emb.weight"))
     return max(*bounds, width * head * largest_in("final_norm.scale"))
+
+
+DIALECT = Dialect(
+    "a Hugging Face Llama",
+    table,
+    head="lm_head.weight",
+    root="model.",
+    # frequencies, which older files keep beside the weights
+    ignored=re.compile(r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq"),
+    bound=largest_possible,
+)

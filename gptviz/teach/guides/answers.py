@@ -82,7 +82,7 @@ class Asked:
 
     def id_of(self, token: str) -> int:
         """The id of a text that is one token. Raises CannotAsk for any other."""
-        ids = self.lm.encode(token)
+        ids = self.lm.encode(token, begin=False)
         if len(ids) != 1 or ids[0] >= self.lm.config.vocab_size:
             raise CannotAsk(f"this model has no single token for {token!r}")
         return ids[0]

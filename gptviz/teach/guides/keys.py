@@ -145,7 +145,7 @@ def next_word(q: Asked) -> Answer:
     answer = Answer(best, q.called(best), {"probability": percent(float(p[best]))})
     if q.given is None or not q.given.strip():
         return answer
-    firsts = [q.lm.encode(text)[0] for word in q.words for text in (f" {word}", word)]
+    firsts = [q.lm.encode(text, begin=False)[0] for word in q.words for text in (f" {word}", word)]
     # where no token begins with a space and the word, the space alone would come first: not what was typed
     firsts = [token_id for token_id in firsts if q.lm.decode([token_id]).strip()]
     first = best if best in firsts else firsts[0]
@@ -168,7 +168,7 @@ def chance(q: Asked, token: str) -> Answer:
 @_key("number")
 def pieces(q: Asked, word: str) -> Answer:
     """Into how many tokens this word is cut, after a space."""
-    cut = q.lm.tokens(q.lm.encode(f" {word.strip()}"))
+    cut = q.lm.tokens(q.lm.encode(f" {word.strip()}", begin=False))
     return q.count(len(cut), pieces=written(cut))
 
 
@@ -226,13 +226,17 @@ def settled(q: Asked) -> Answer:
 @_key("number")
 def token_count(q: Asked) -> Answer:
     """Ask of how many tokens the text is made."""
-    return q.count(len(q.t), pieces=written(q.t.tokens), words=str(len(q.lm.decode(q.ids).split())))
+    return q.count(
+        len(q.t),
+        pieces=written(q.t.tokens),
+        words=str(len(q.lm.decode(q.ids, begin=False).split())),
+    )
 
 
 @_key("choice")
 def same_id(q: Asked, one: str, other: str) -> Answer:
     """Ask whether two pieces of text are the same token; a space in front counts."""
-    ids = [", ".join(map(str, q.lm.encode(text))) for text in (one, other)]
+    ids = [", ".join(map(str, q.lm.encode(text, begin=False))) for text in (one, other)]
     options = ("They have the same id", "They have different ids")
     return q.choice(options, int(ids[0] != ids[1]), one_ids=ids[0], other_ids=ids[1])
 
@@ -1010,4 +1014,4 @@ def _heads(lm: LanguageModel, text: str, count: int | None = None) -> list[Head]
 
 
 def _quoted(q: Asked, ids: list[int]) -> str:
-    return f"“{escaped(q.lm.decode(ids).strip())}”".replace("\n", " ")
+    return f"“{escaped(q.lm.decode(ids, begin=False).strip())}”".replace("\n", " ")

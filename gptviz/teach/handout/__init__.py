@@ -23,7 +23,7 @@ from gptviz.teach.guides import Guide
 from gptviz.teach.handout.guide import EDITS, PAGES, known, led
 from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed, words_of
-from gptviz.tokenizer.added import late_of
+from gptviz.tokenizer.added import begins_of, composes, late_of
 from gptviz.tokenizer.regex import members
 from gptviz.tokenizer.vocabulary import CHARACTERS
 from gptviz.ui.components.code import bundle, script
@@ -153,6 +153,11 @@ def _tokenizer(encoding: tiktoken.Encoding) -> dict[str, Any]:
             f"a hand-out looks for all added tokens in one search; the tokenizer {encoding.name!r} looks for "
             f"{min(late_of(encoding))!r} in a second one. Give all its added tokens the same value of "
             '"normalized"'
+        )
+    if composes(encoding) or begins_of(encoding):
+        raise ValueError(
+            f"a hand-out reads a text as it is; the tokenizer {encoding.name!r} composes its characters or puts "
+            "a token before it"
         )
     special = {name: encoding._special_tokens[name] for name in sorted(typed_specials(encoding))}
     words = sorted(words_of(encoding))

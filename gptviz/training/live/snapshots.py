@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from gptviz.analysis.head_formulas import induction_score, previous_token_score
 from gptviz.engine import forward
 from gptviz.engine.generate import generate
+from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.files.atomic_file import write_atomically, write_text
-from gptviz.model import GPTModel
 from gptviz.training.live.config import Heads
 from gptviz.training.live.tasks import Probe, Task
 
@@ -69,7 +69,7 @@ class Snapshot:
         return max((entry for entry in scored if entry[1:] not in self.off), default=(0.0, 0, 0))
 
 
-def attention(model: GPTModel, probes: tuple[Probe, ...]) -> torch.Tensor:
+def attention(model: Model, probes: tuple[Probe, ...]) -> torch.Tensor:
     """Every head's attention on every probe, all in one pass: (P, L, H, T, T). Needs probes of one length."""
     caught: list[torch.Tensor] = []
     hooks = [

@@ -462,9 +462,7 @@ def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **op
     direction = options.get("direction", "denoising")
     # (layers, heads or positions)
     effects = table.map(lambda frame: frame["effect"].to_numpy(float).reshape(layers, -1))
-    s.title = (
-        f"{site} patched at each place ({direction}); the other text: “{s.lm.decode(other_ids)}”"
-    )
+    s.title = f"{site} patched at each place ({direction}); the other text: “{s.lm.decode(other_ids, begin=False)}”"
     if table.now["position"].isna().all():  # a head's, at all positions
         says = "its effect is"
         s.figure(
@@ -592,7 +590,9 @@ def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
         if unchanged is None:
             return labelled
         distance = pattern_moved(unchanged["attn", b][h], s.t["attn", b][h])
-        return moved_words(labelled, distance, any(edit.is_of_head(b, h) for edit in s.t.edits))
+        return moved_words(
+            labelled, distance, any(edit.is_of_head(b, h, s.t.config) for edit in s.t.edits)
+        )
 
     small = [pool(s.t["attn", b].numpy()) for b in blocks]
     picture, side = small_heads(small, s.mode)

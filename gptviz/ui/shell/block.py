@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from gptviz.analysis.head_roles import most_telling
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config
 from gptviz.engine.reduction import Reduction
 from gptviz.ui import heads
 from gptviz.ui.buttons import button
@@ -15,7 +15,7 @@ from gptviz.ui.shell.scene import Prompt, Scene
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 
 
-def opened_head(config: GPTConfig, usual: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+def opened_head(config: Config, usual: Callable[[], tuple[int, int]]) -> tuple[int, int]:
     """The chosen block and head; each is the `usual` one if none is chosen."""
     block = BLOCK.within(config.n_layers)
     head = HEAD.within(config.n_heads)
@@ -32,7 +32,7 @@ def telling_head(scene: Scene) -> tuple[int, int]:
 
 
 def block_and_head_inputs(
-    config: GPTConfig,
+    config: Config,
     block: int,
     head: int,
     params: tuple[Param[int | None], Param[int | None]] = (BLOCK, HEAD),

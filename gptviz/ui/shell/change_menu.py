@@ -11,7 +11,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from gptviz import Edit
-from gptviz.engine.sites import SITES
+from gptviz.engine.sites import ALL_SITES
 from gptviz.ui.buttons import button
 from gptviz.ui.shell import address, changes, target
 from gptviz.ui.shell.change_words import PARTS, token
@@ -142,7 +142,7 @@ def actions(part: Part) -> list[Action]:
         ]
 
     looks = offered(LOOKS, "attn", "", None)
-    if SITES[site].form == "weights":
+    if ALL_SITES[site].form == "weights":
         return looks
     values, times = (offered(table, site, f"{name} ", positions) for table in (VALUES, TIMES))
     return [*values, *(looks if part.kind in ("head", "attention") else []), *times]
@@ -221,7 +221,7 @@ def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> Non
         st.markdown(f"**{capital(chosen)}**")
     part = parts_by_name[chosen]
     offered: list[tuple[object, Action]] = list(enumerate(actions(part)))
-    if part.kind == "site" and SITES[part.site].shape == "(T, D)":
+    if part.kind == "site" and ALL_SITES[part.site].shape == "(T, D)":
         offered = [*(("push", action) for action in _pushed(scene, part, key)), *offered]
     for number, action in offered:
         button, description = st.columns([4, 9], gap="small", vertical_alignment="center")

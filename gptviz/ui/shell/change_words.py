@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from gptviz import Edit
 from gptviz.analysis.reach import Unseen, hidden_token
 from gptviz.engine.edit_values import TABLES, Named
-from gptviz.engine.sites import SITES
+from gptviz.engine.sites import ALL_SITES
 
 # what an edit's site is called: (of one block's own part, where a head or a block stands before it)
 PARTS = {
@@ -17,11 +17,15 @@ PARTS = {
     "q": "queries",
     "k": "keys",
     "v": "values",
+    "q_rot": "turned queries",
+    "k_rot": "turned keys",
     "attn": "attention weights",
     "z": "output",
     "attn_out": "attention",
     "resid_mid": "stream after attention",
     "mlp_pre": "feed-forward, before GELU",
+    "mlp_gate": "feed-forward's gate",
+    "mlp_up": "feed-forward, what the gate lets through",
     "mlp_act": "feed-forward units",
     "mlp_out": "feed-forward",
     "resid_post": "stream going out",
@@ -67,7 +71,7 @@ def says(
     value = "replaced"
     if isinstance(edit.value, str):
         value = edit.value
-    if SITES[edit.site].form == "weights" and value in _LOOKS:
+    if ALL_SITES[edit.site].form == "weights" and value in _LOOKS:
         several = edit.heads is None or len(edit.heads) > 1
         if several:
             looks = _LOOKS[value].replace("looks", "look", 1)
@@ -123,19 +127,19 @@ def another_text(count: int) -> str:
 
 
 def _everywhere(edit: Edit) -> bool:
-    return SITES[edit.site].per_block and not isinstance(edit.block, int)
+    return ALL_SITES[edit.site].per_block and not isinstance(edit.block, int)
 
 
 def _where(edit: Edit) -> str:
     """Block and heads: "block 4 head 3", "" outside of the blocks."""
-    if not SITES[edit.site].per_block:
+    if not ALL_SITES[edit.site].per_block:
         return ""
     if _everywhere(edit):
         block = "all blocks"
     else:
         block = f"block {edit.block}"
     if edit.heads is None:
-        if SITES[edit.site].form != "weights":
+        if ALL_SITES[edit.site].form != "weights":
             return block
         return f"{block}, all heads"
     heads = "heads"

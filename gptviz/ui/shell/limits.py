@@ -20,7 +20,8 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
     `written` is how many tokens the model has written after it.
     """
     strange = next(
-        (c for c in text if c.isalpha() and not c.isascii() and len(lm.encode(c)) > 1), None
+        (c for c in text if c.isalpha() and not c.isascii() and len(lm.encode(c, begin=False)) > 1),
+        None,
     )
     if strange is not None:
         return f"It has no token for `{strange}`. It reads the letter byte by byte, and can only guess what follows."

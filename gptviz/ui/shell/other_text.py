@@ -85,7 +85,7 @@ def offered(run: Run, position: int, special: bool) -> tuple[OtherText, ...]:
     None for ids that its text does not give: a prompt that was cut, or tokens that nobody typed.
     """
     lm = runs.model(run)
-    text = lm.decode(run.ids)
+    text = lm.decode(run.ids, begin=False)
     if lm.encode(text, special_tokens=special) != list(run.ids):
         return ()
     own = runs.get(run, ())

@@ -56,7 +56,9 @@ def read(lm: LanguageModel, text: str, special: bool) -> PromptRead:
 
 def _unknown_character(lm: LanguageModel, text: str) -> str:
     # a character model's tokenizer gives what it never saw ids beyond the model's
-    unknown = [c for c in dict.fromkeys(text) if max(lm.encode(c)) >= lm.config.vocab_size]
+    unknown = [
+        c for c in dict.fromkeys(text) if max(lm.encode(c, begin=False)) >= lm.config.vocab_size
+    ]
     if len(unknown) == 1:
         verb = "is"
         them = "it"
@@ -109,13 +111,15 @@ def _has_special(lm: LanguageModel) -> bool:
     """True if the model has a special token for the end of a text, and not a word."""
     if END_OF_TEXT in words_of(lm.tokenizer):
         return False
-    ids = lm.encode(END_OF_TEXT, special_tokens=True)
+    ids = lm.encode(END_OF_TEXT, special_tokens=True, begin=False)
     return len(ids) == 1 and ids[0] < lm.config.vocab_size
 
 
 def ends_the_text(lm: LanguageModel, token_id: int) -> bool:
     """True if the token is the special one for the end of a text."""
-    return _has_special(lm) and lm.encode(END_OF_TEXT, special_tokens=True) == [token_id]
+    return _has_special(lm) and lm.encode(END_OF_TEXT, special_tokens=True, begin=False) == [
+        token_id
+    ]
 
 
 def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
@@ -126,7 +130,7 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
     if not is_named(lm, token_id):
         return nameless(show_id(lm, token_id))
     ids = [*(token.id for token in tokens), token_id]
-    text = lm.decode(ids)
+    text = lm.decode(ids, begin=False)
     special = state.SPECIAL.value or needs_the_switch(lm.tokenizer, token_id)
     if lm.encode(text, special_tokens=special) != ids and "\ufffd" in lm.decode([token_id]):
         return "This token is only part of a character. A text cannot contain it, so nothing was added."

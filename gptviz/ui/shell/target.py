@@ -209,12 +209,12 @@ def find_token(lm: LanguageModel, typed: str) -> int | None:
     """
     size = lm.config.vocab_size
     if typed == END_OF_TEXT:
-        ids = lm.encode(typed, special_tokens=True)
+        ids = lm.encode(typed, special_tokens=True, begin=False)
         if len(ids) == 1 and ids[0] < size:
             return ids[0]
         return None
     for text in (typed, _read_signs(typed)):
-        ids = lm.encode(text)
+        ids = lm.encode(text, begin=False)
         if len(ids) == 1 and ids[0] < size and is_named(lm, ids[0]):
             return ids[0]
     return next((i for i in range(size) if show_id(lm, i) == typed), None)
@@ -227,7 +227,7 @@ def _read_signs(typed: str) -> str:
 def _say_refused(lm: LanguageModel, name: str, typed: str) -> None:
     """Say why what was typed is no token, and offer it with a space before it if that is one."""
     text = _read_signs(typed)
-    pieces = [show_id(lm, i) for i in lm.encode(text)]
+    pieces = [show_id(lm, i) for i in lm.encode(text, begin=False)]
     if text.startswith(" "):
         spaced = None
     else:

@@ -27,7 +27,7 @@ def _written(run: Run, position: int, opened: tuple[int, int] | None) -> str:
     lm = runs.model(run)
     best = lm.decode([int(runs.get(run, ()).logits(position).argmax())])
     asked: list[Asked] = ["next_word"]
-    if len(lm.encode(best)) == 1:
+    if len(lm.encode(best, begin=False)) == 1:
         asked.append(("chance", {"token": best}))
     if len(run) > 2:
         asked.append("mean_loss")

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from gptviz.model import GPTModel
+from tests import llamas
 from tests.models.checkpoints import makers
 
 
@@ -53,6 +54,18 @@ def bare(folder):
 def hugging_face(folder):
     truth = makers.hf_model(5)
     return makers.save_hf(truth, folder / "gpt2", max_shard_size="8KB"), truth, None
+
+
+def llama(folder):
+    truth = llamas.random_model("qwen2", 7, vocab_size=61)
+    truth.save_pretrained(folder / "qwen", max_shard_size="100KB")
+    return folder / "qwen", truth, None
+
+
+def books_llama(folder):
+    truth = llamas.random_model("qwen3", 8, vocab_size=61)
+    (folder / "config.json").write_text(json.dumps(llamas.book_config(truth)))
+    return saved(folder, "qwen3.pth", llamas.ours_of(truth).state_dict()), truth, None
 
 
 def wrapped(folder):
@@ -128,6 +141,8 @@ LOADS = {
     "a checkpoint of build-nanogpt": build_nanogpt,
     "a bare state dict of nanoGPT, minGPT or build-nanogpt": bare,
     "a folder of Hugging Face's GPT-2 or GPT-Neo": hugging_face,
+    "a folder of Hugging Face's Llama, Qwen2, Qwen3 or SmolLM2": llama,
+    "a state dict of the book's Llama or Qwen3": books_llama,
     "a model inside of a wrapper": wrapped,
     "the folder of a Trainer's checkpoints": trainer,
     "a model's folder in Hugging Face's cache": cache,
@@ -252,15 +267,15 @@ def quantised_dynamically(folder):
     return saved(folder, "int8.pth", model.state_dict())
 
 
-def llama(folder):
-    return configured(folder, architectures=["LlamaForCausalLM"], model_type="llama")
+def mistral(folder):
+    return configured(folder, architectures=["MistralForCausalLM"], model_type="mistral")
 
 
-def llama_names(folder):
+def pythia_names(folder):
     names = (
-        "model.embed_tokens.weight",
-        "model.layers.0.self_attn.q_proj.weight",
-        "lm_head.weight",
+        "gpt_neox.embed_in.weight",
+        "gpt_neox.layers.0.attention.query_key_value.weight",
+        "embed_out.weight",
     )
     save_file({name: torch.ones(4, 4) for name in names}, folder / "model.safetensors")
     return folder / "model.safetensors"
@@ -353,7 +368,7 @@ REFUSED = {
         quantised_names,
         quantised_dynamically,
     ],
-    "a model of another architecture than GPT-2's": [llama, llama_names],
+    "a model of another architecture than GPT-2's or Llama's": [mistral, pythia_names],
     "an optimizer's or a Trainer's state, without the model": [optimizer, settings_of_a_trainer],
     "an HDF5 file, as Keras and TensorFlow write them": [
         lambda folder: written(folder, "tf_model.h5", b"\x89HDF\r\n\x1a\n"),

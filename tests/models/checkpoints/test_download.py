@@ -71,7 +71,8 @@ def test_a_download_and_what_is_in_the_cache(server, repository, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"model_type": "llama"}, "someone/tiny is a model of another architecture than GPT-2's"),
+        ({"model_type": "mistral"}, "someone/tiny is a model of another architecture than GPT-2's"),
+        ({"model_type": "qwen3_moe", "architectures": None}, "is of a mixture of experts"),
         ({"quantization_config": {"bits": 4}}, "someone/tiny is a quantised model"),
         (
             {"architectures": ["GPT2ForSequenceClassification"]},

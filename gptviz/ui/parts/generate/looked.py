@@ -107,7 +107,9 @@ def draw(scene: Scene, written: Written) -> None:
         note = "A row per head and step: what it gave to this token when that step was written."
         sheet.numbers_of("generate-heads", table, note, "who looked at the token")
         # what the model read, as a text of its own; of a changed one the unchanged model wrote another
-        reading = replace(scene, run=run, other=None, text=lm.decode(run.ids), truncated=False)
+        reading = replace(
+            scene, run=run, other=None, text=lm.decode(run.ids, begin=False), truncated=False
+        )
         reading = replace(reading, tokens=tuple(tokens), position=query)
         lines = [MultiHeadAttention.forward]
 

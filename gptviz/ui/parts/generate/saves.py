@@ -10,7 +10,8 @@ import streamlit as st
 from gptviz.analysis.decoding_cost import steps, written_again
 from gptviz.both import Both
 from gptviz.digits import gigabytes, many, significant
-from gptviz.engine.past import attend, past_bytes
+from gptviz.engine.attending import attend
+from gptviz.engine.past import past_bytes
 from gptviz.engine.sampling import distribution, draw as draw_one
 from gptviz.fast import kernels
 from gptviz.figures.marks import token_ticks

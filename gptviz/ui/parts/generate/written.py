@@ -109,7 +109,7 @@ def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:
 
 def as_text(lm: LanguageModel, ids: Sequence[int], special: bool = False) -> str | list[int]:
     """Return the text that a model reads as these ids, for a program or a link; the ids if there is none."""
-    text = lm.decode(ids)
+    text = lm.decode(ids, begin=False)
     if lm.encode(text, special_tokens=special) == list(ids):
         return text
     return list(ids)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gptviz import Run
 from gptviz.both import Both
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config
 from gptviz.ui import runs, sheet
 from gptviz.ui.lens_cells import lens_cells
 from gptviz.ui.parts.logit_lens.lenses import LENSES
@@ -23,18 +23,18 @@ LONGEST = 64  # positions of a part, where the vocabulary is small
 Part = tuple[int, int]  # positions from the first to before the second
 
 
-def work(config: GPTConfig) -> int:
+def work(config: Config) -> int:
     """Multiply-adds at the output head for the rows of one position."""
     return (1 + 2 * config.n_layers) * config.vocab_size * config.emb_dim
 
 
-def parts_of(config: GPTConfig, n_tokens: int) -> tuple[Part, ...]:
+def parts_of(config: Config, n_tokens: int) -> tuple[Part, ...]:
     """All positions in parts, equally long but for the last."""
     length = max(1, min(LONGEST, UNASKED // 2 // work(config)))
     return tuple((start, min(start + length, n_tokens)) for start in range(0, n_tokens, length))
 
 
-def unasked(config: GPTConfig, n_tokens: int, position: int) -> tuple[Part, ...]:
+def unasked(config: Config, n_tokens: int, position: int) -> tuple[Part, ...]:
     """The parts of a text to read unasked: all if that is quick, else those near `position`."""
     parts = parts_of(config, n_tokens)
     part_number = position // parts[0][1]

@@ -213,7 +213,7 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
         f"{', '.join(places)}."
     )
     filled_ids = filled(shorter, longer)
-    text = scene.lm.decode(filled_ids)
+    text = scene.lm.decode(filled_ids, begin=False)
     if scene.lm.encode(text, special_tokens=scene.special) == filled_ids:
         if prompt_is_shorter:
             add = partial(state.change, text=text)
