@@ -17,7 +17,6 @@ from gptviz.analysis.reach import positions_of
 from gptviz.both import Both
 from gptviz.figures import marks
 from gptviz.figures.head_grid import moved_words, words_of
-from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, runs, sheet, words
 from gptviz.ui.components import arcs, matrix
 from gptviz.ui.components.heads import Thumbnail, head_grid
@@ -589,9 +588,7 @@ with sheet.details():
     if scene.other is not None:
         about += " `moved` is what a row's weights gained or lost, the larger of the two, averaged over the rows."
     sheet.numbers_of("heads", every_head, about, "what each head does")
-    sheet.code_of(
-        scene, [MultiHeadAttention.forward, attention.steps], attention.weights, block, one, hide
-    )
+    sheet.code_of(scene, ["attention", attention.steps], attention.weights, block, one, hide)
     sheet.code_of(
         scene, [], attention.cell, block, head, at, key, key="in_code_cell", what="one weight"
     )

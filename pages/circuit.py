@@ -18,7 +18,6 @@ from gptviz import Run
 from gptviz.analysis import circuit_passes, circuit_search as numbers, circuit_texts
 from gptviz.both import Both
 from gptviz.figures import shares as figures
-from gptviz.model import MultiHeadAttention
 from gptviz.ui import many, sheet, words
 from gptviz.ui.parts.circuit import story
 from gptviz.ui.shell import bench, changes, state
@@ -739,7 +738,7 @@ with sheet.details():
         numbers.each_brings,
         circuit_passes.Passes.of,
         circuit_passes.edits_of,
-        MultiHeadAttention.forward,
+        "attention",
     ]
     sheet.code_of(scene, sources, numbers.brings, *asked, measure=measure)
     sheet.code_of(

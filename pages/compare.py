@@ -18,7 +18,6 @@ from gptviz.both import Both
 from gptviz.figures import maps, next_token as figures
 from gptviz.figures.marks import window
 from gptviz.figures.shares import share_grid
-from gptviz.model import GPTModel
 from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.models.loading import on_disk
 from gptviz.ui import runs, sheet, words
@@ -540,7 +539,7 @@ with sheet.details():
         sheet.numbers_of("compare-streams", pd.DataFrame(by_depth), what="the streams")
     sheet.code_of(
         replace(scene, other=None),
-        [GPTModel.forward, compare.block_apart, compare.streams_apart],
+        ["model", compare.block_apart, compare.streams_apart],
         compare.side_by_side,
         text=scene.text,
         other=sheet.Code(right.load),

@@ -12,7 +12,6 @@ from gptviz import Run
 from gptviz.analysis import lens
 from gptviz.analysis.reads import of_text
 from gptviz.both import Both
-from gptviz.model import LayerNorm
 from gptviz.ui import runs, sheet, words
 from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.lens_cells import legend_of
@@ -447,7 +446,7 @@ with sheet.details():
         trial.table(tried)
     sheet.code_of(
         scene,
-        [read.logits, LayerNorm.forward],
+        [read.logits, "norm"],
         read.cells,
         start,
         stop,

@@ -17,7 +17,6 @@ from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen
 from gptviz.both import Both
 from gptviz.figures import maps, marks
-from gptviz.model import TransformerBlock
 from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.parts.patching import guessed, other as second, through
@@ -772,7 +771,7 @@ with sheet.details():
     both_texts()
     sheet.code_of(
         as_before(scaled),
-        [TransformerBlock.forward, activation_patching.estimates],
+        ["block", activation_patching.estimates],
         activation_patching.patching,
         clean_text,
         corrupt_text,

@@ -8,7 +8,6 @@ from gptviz.analysis import stream as numbers
 from gptviz.both import Both
 from gptviz.figures import stream as figures
 from gptviz.figures.maps import Map
-from gptviz.model import TransformerBlock
 from gptviz.training.live import gradients as lesson
 from gptviz.training.live.parts import NoShortcutBlock
 from gptviz.ui import sheet, words
@@ -418,7 +417,7 @@ with sheet.details():
 
     caption = "A row per contribution and token: the numbers of the two maps."
     sheet.numbers_of("residual-stream-all", every_token, caption, "every token", "–")
-    sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
+    sheet.code_of(scene, ["block"], numbers.stream)
     # of a changed model: the floor is where the unchanged stream ends
     unchanged = scene.unchanged
     sheet.code_of(

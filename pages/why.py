@@ -14,7 +14,6 @@ from gptviz.both import Both
 from gptviz.figures import shares as figures
 from gptviz.figures.maps import Map
 from gptviz.figures.marks import token_ticks
-from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, many, sheet, words
 from gptviz.ui.parts.why import depth, flow, paths
 from gptviz.ui.shell import bench, change_menu, muted as muting, state
@@ -418,8 +417,8 @@ with sheet.details():
     caption = "What each token gave through each head of the opened block; the last row is each head's share."
     sheet.numbers_of(f"why-block{block}", lambda: read.map(by_token), caption, what=what_read)
     sources: list[Any] = [
-        TransformerBlock.forward,
-        LayerNorm.formula,
+        "block",
+        "formula",
         numbers.reader,
         numbers.attribution,
     ]

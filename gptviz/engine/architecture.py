@@ -20,8 +20,13 @@ from gptviz.engine.kinds import Config, Model
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.site import Shortcut, Site
 from gptviz.fast.kernels import modules_of
-from gptviz.llama import GroupedQueryAttention, LlamaModel, RMSNorm
-from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
+from gptviz.llama import (
+    GroupedQueryAttention,
+    LlamaModel,
+    RMSNorm,
+    TransformerBlock as LlamaBlock,
+)
+from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,9 @@ class NormPlace:
 @dataclass(frozen=True)
 class Architecture:
     """What is particular to one class of model.
+
+    `lines` are those of its functions that are shown as its code: of the whole "model", all but its head ("hidden"),
+    a "block", its "attention", and a "norm", as it is computed, and as its "formula".
 
     `sites` are the rows of its table, in the order of the pass, by name. `norms` are those of a block, in the
     order of the pass, and `final_norm` is the one after all blocks. A norm that is `centred` subtracts the
@@ -59,6 +67,7 @@ class Architecture:
 
     model: type[nn.Module]
     config: type[Settings]
+    lines: Mapping[str, Callable[..., Any]]
     sites: Mapping[str, Site]
     norms: tuple[NormPlace, ...]
     final_norm: NormPlace
@@ -146,6 +155,14 @@ def _gpt_built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
 GPT2 = Architecture(
     GPTModel,
     GPTConfig,
+    {
+        "model": GPTModel.forward,
+        "hidden": GPTModel.final_hidden,
+        "block": TransformerBlock.forward,
+        "attention": MultiHeadAttention.forward,
+        "norm": LayerNorm.forward,
+        "formula": LayerNorm.formula,
+    },
     _GPT2_SITES,
     norms=(NormPlace("norm1", "resid_pre"), NormPlace("norm2", "resid_mid")),
     final_norm=NormPlace("final_norm", "resid_post"),
@@ -219,6 +236,14 @@ def _llama_built_with(model: LlamaModel) -> Iterator[tuple[str, object]]:
 LLAMA = Architecture(
     LlamaModel,
     LlamaConfig,
+    {
+        "model": LlamaModel.forward,
+        "hidden": LlamaModel.final_hidden,
+        "block": LlamaBlock.forward,
+        "attention": GroupedQueryAttention.forward,
+        "norm": RMSNorm.forward,
+        "formula": RMSNorm.forward,
+    },
     _LLAMA_SITES,
     norms=GPT2.norms,
     final_norm=GPT2.final_norm,

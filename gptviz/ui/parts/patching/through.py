@@ -15,7 +15,6 @@ from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching, path_positions
 from gptviz.both import Both
-from gptviz.model import MultiHeadAttention
 from gptviz.ui import runs, sheet, tables, words
 from gptviz.ui.buttons import button
 from gptviz.ui.components.machine import GUESS, Paths, paths
@@ -222,9 +221,7 @@ def draw(
         )
         clean, corrupt = texts.now
         arguments: list[Any] = [list(clean.ids), list(corrupt.ids), answers, *options]
-        sheet.code_of(
-            scene, [MultiHeadAttention.forward], path_patching, *arguments, key="in_code_path"
-        )
+        sheet.code_of(scene, ["attention"], path_patching, *arguments, key="in_code_path")
 
 
 def _choose_readers(chosen: Sequence[Receiver]) -> None:

@@ -8,7 +8,6 @@ import streamlit as st
 from gptviz.analysis.paths import LEAST, Paths, paths
 from gptviz.digits import percent, significant
 from gptviz.figures.token_graph import paths_graph
-from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, Scene, between, sideways
 from gptviz.ui.shell.target import Target
@@ -69,7 +68,7 @@ def draw(scene: Scene, target: Target) -> None:
             "why-paths", result.edges, caption, "every path that was found", missing="–"
         )
         arguments: dict[str, Any] = dict(zip(("token", "against", "position"), word, strict=True))
-        sheet.code_of(scene, [TransformerBlock.forward], paths, **arguments, key="in_code_paths")
+        sheet.code_of(scene, ["block"], paths, **arguments, key="in_code_paths")
 
 
 def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
