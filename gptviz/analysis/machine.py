@@ -54,8 +54,6 @@ _SITES: dict[str, tuple[str, ...]] = {  # of the place's block
     "attention": ("attn", "z"),
     "head": attention.HEAD_SITES,
     "cell": attention.HEAD_SITES,
-    "feed_forward": feed_forward.SITES,
-    "unit": feed_forward.SITES,
 }
 
 
@@ -72,7 +70,10 @@ def _sites(lm: LanguageModel, address: str, *_: object) -> Sites:
         return ("tok_emb", "pos_emb", "embed")
     if place.kind == "final_norm":
         return (("resid_post", lm.config.n_layers - 1),)
-    return tuple((site, place.block) for site in _SITES.get(place.kind, ())) or ("final",)
+    sites = _SITES.get(place.kind, ())
+    if place.kind in ("feed_forward", "unit"):
+        sites = feed_forward.read_in(lm.config)
+    return tuple((site, place.block) for site in sites) or ("final",)
 
 
 @reads(_sites)

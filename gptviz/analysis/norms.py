@@ -1,13 +1,19 @@
-"""LayerNorm step by step: the numbers of a token before it, normalised, scaled, and shifted.
+"""A norm step by step: the numbers of a token before it, normalised, scaled, and shifted.
 
-Shapes: T tokens, D emb_dim, N = 2 * n_layers + 1 LayerNorms (two in each block, and the final one). The steps
+A LayerNorm subtracts the mean and divides by the deviation. An RMSNorm subtracts nothing, and divides by the
+root of the mean square; it has a scale and no shift. Where this says variance, it is the mean square there.
+
+Shapes: T tokens, D emb_dim, N = 2 * n_layers + 1 norms (two in each block, and the final one). The steps
 are computed in float64 from the pass's float32 numbers, so that a mean of 0 is shown as 0. A test checks that
 the last step equals the module's own float32 output.
 
-Ba et al., Layer Normalization, 2016; the book's section 4.2.
+Ba et al., Layer Normalization, 2016; the book's section 4.2. Zhang & Sennrich, Root Mean Square Layer
+Normalization, 2019.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -80,12 +86,12 @@ def run_norm(model: Model, name: str, trace: Trace) -> None:
         path = "final_norm"
     else:
         path = f"trf_blocks.{norm.block}.{name[-5:]}"
-    module = model.get_submodule(path)
-    assert isinstance(module, LayerNorm)
+    module: Any = model.get_submodule(path)
     x = torch.from_numpy(norm_input(trace, norm)).to(module.scale)[None]  # (1, T, D)
     with torch.no_grad():
         module.forward(x)
-        module.formula(x)
+        if isinstance(module, LayerNorm):
+            module.formula(x)
 
 
 @undisturbed
@@ -113,6 +119,8 @@ class Steps:
     variance: float  # biased: divided by D, not D - 1, as in the module
     eps: float
     has_shift: bool
+    # whether it subtracts the mean; else `mean` is 0, and `variance` the mean square
+    has_mean: bool = True
 
     @property
     def deviation(self) -> float:
@@ -124,13 +132,26 @@ class Steps:
         """eps in plain decimals: "0.00001"."""
         return np.format_float_positional(self.eps)
 
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Those of the `STAGES` that this norm has; a LayerNorm without a shift ends with two alike."""
+        if self.has_mean:
+            return STAGES
+        return "before", "normalised", "scaled"
+
+    def spread(self, values: Vector) -> float:
+        """The variance of numbers, or their mean square if the norm subtracts no mean."""
+        if self.has_mean:
+            return float(values.var())
+        return float(np.square(values).mean())
+
     def stage(self, name: str) -> Vector:
         """The array (D,) of one of the `STAGES`. Raises ValueError for another name."""
         return getattr(self, one_of("stage", name, STAGES))
 
 
 def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
-    """Compute all steps of a LayerNorm for one token's numbers `x`, (D,)."""
+    """Compute all steps of a norm for one token's numbers `x`, (D,)."""
     scale = norm.scale.cpu().double().numpy()
     if x.shape != scale.shape:
         raise ValueError(
@@ -141,14 +162,16 @@ def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
     else:
         shift = norm.shift.cpu().double().numpy()
     before = x.astype(np.float64)
-    mean = float(before.mean())
+    mean = 0.0
+    if norm.centred:
+        mean = float(before.mean())
     centred = before - mean
     variance = float((centred**2).mean())
     normalised = centred / np.sqrt(variance + norm.eps)
     scaled = normalised * scale
     return Steps(
         before, centred, normalised, scaled, scaled + shift, scale, shift, mean, variance, norm.eps,
-        has_shift=norm.shift is not None,
+        has_shift=norm.shift is not None, has_mean=norm.centred,
     )  # fmt: skip
 
 
@@ -164,16 +187,25 @@ def two_variances(values: Vector) -> tuple[float, float]:
 
 
 def stage_table(steps: Steps) -> pd.DataFrame:
-    """A table with a row for each stage: stage, mean, variance (biased), smallest, largest."""
-    rows = [(v.mean(), v.var(), v.min(), v.max()) for v in map(steps.stage, STAGES)]
-    table = pd.DataFrame(rows, columns=["mean", "variance", "smallest", "largest"])
-    table.insert(0, "stage", STAGES)
+    """A table with a row for each stage: stage, mean, variance (biased), smallest, largest.
+
+    Of an RMSNorm it has the mean square in the place of the variance.
+    """
+    rows = [(v.mean(), steps.spread(v), v.min(), v.max()) for v in map(steps.stage, steps.stages)]
+    square = "mean square"
+    if steps.has_mean:
+        square = "variance"
+    table = pd.DataFrame(rows, columns=["mean", square, "smallest", "largest"])
+    table.insert(0, "stage", steps.stages)
     return table
 
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """The terms of the variance after a LayerNorm: `after` = `scaled` + `shift` + `together`."""
+    """The terms of the variance after a norm: `after` = `scaled` + `shift` + `together`.
+
+    Of an RMSNorm they are mean squares, and the last two are 0.
+    """
 
     normalised: float  # variance / (variance + eps), a little less than 1
     scaled: float  # after the scale: about the mean square of scale
@@ -183,17 +215,20 @@ class VarianceParts:
 
 
 def variance_parts(steps: Steps) -> VarianceParts:
-    """Var(scaled + shift) = Var(scaled) + Var(shift) + 2 Cov(scaled, shift), with this token's numbers."""
+    """Var(scaled + shift) = Var(scaled) + Var(shift) + 2 Cov(scaled, shift), with this token's numbers.
+
+    An RMSNorm has no shift: the mean square after it is that of the scaled numbers.
+    """
     covariance = float(
         np.mean((steps.scaled - steps.scaled.mean()) * (steps.shift - steps.shift.mean()))
     )
     stages = (steps.normalised, steps.scaled, steps.shift, steps.after)
-    normalised, scaled, shift, after = (float(values.var()) for values in stages)
+    normalised, scaled, shift, after = map(steps.spread, stages)
     return VarianceParts(normalised, scaled, shift, 2 * covariance, after)
 
 
 def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
-    """The arithmetic of LayerNorm for one dimension, with a row for each step.
+    """The arithmetic of a norm for one dimension, with a row for each step.
 
     Columns: step, formula, with these numbers, gives. Values are computed from unrounded numbers; only the
     text is rounded. Raises ValueError for a dimension that does not exist.
@@ -204,6 +239,8 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     def fmt(value: float) -> str:
         return significant(float(value), 4)
 
+    if not steps.has_mean:
+        return _without_mean(steps, i, fmt)
     x = steps.before[i]
     centred = steps.centred[i]
     normalised = steps.normalised[i]
@@ -239,11 +276,27 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
 
 
+def _without_mean(steps: Steps, i: int, fmt: Callable[[float], str]) -> pd.DataFrame:
+    """The `arithmetic` of an RMSNorm for dimension i."""
+    size = len(steps.before)
+    squares = fmt((steps.before**2).sum())
+    under_root = f"{fmt(steps.variance)} + {steps.eps_written}"
+    normalised = f"{fmt(steps.before[i])} / {fmt(steps.deviation)}"
+    times = f"{fmt(steps.normalised[i])} × {term(fmt(steps.scale[i]))}"
+    lines = [
+        ("mean square", f"sum of x² / {size}", f"{squares} / {size}", steps.variance),
+        ("root", "√(mean square + eps)", f"√({under_root})", steps.deviation),
+        ("normalised", f"x[{i}] / √(mean square + eps)", normalised, steps.normalised[i]),
+        ("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]),
+    ]
+    return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
+
+
 @reads(*SITES)
 def worked_out(
     lm: LanguageModel, t: Trace, name: str, position: int, dimension: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """For one LayerNorm and one token, the `stage_table`, and the `arithmetic` of one dimension."""
+    """For one norm and one token, the `stage_table`, and the `arithmetic` of one dimension."""
     steps = inside(lm, t, name, position)
     return stage_table(steps), arithmetic(steps, dimension)
 

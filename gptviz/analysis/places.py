@@ -132,7 +132,7 @@ def _read_by_words(lm: LanguageModel, address: str, position: int) -> Sites:
     sites = {
         "head": ("z",),
         "cell": ("z", "q", "k", *edited_weights(lm)),
-        "unit": feed_forward.SITES,
+        "unit": feed_forward.read_in(lm.config),
     }
     if place.block == LAST:
         block = lm.config.n_layers - 1

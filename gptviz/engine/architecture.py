@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from gptviz.engine.attending import Append, attend, attend_in_groups
 from gptviz.engine.config import GPTConfig, Settings
@@ -42,6 +43,14 @@ class NormPlace:
 
 
 @dataclass(frozen=True)
+class Words:
+    """What the field calls the norms and the feed-forward's nonlinearity: entries of the glossary."""
+
+    norm: str
+    activation: str
+
+
+@dataclass(frozen=True)
 class Architecture:
     """What is particular to one class of model.
 
@@ -59,7 +68,8 @@ class Architecture:
     A score is the dot product of a query and a key: `scores` are the sites of the two, (H, T, d) and (H, T, d)
     or (K, T, d). `attend` is the attention for tokens after others (`gptviz.engine.attending`). `hidden` are the
     sites of the feed-forward's hidden layer before its nonlinearity, and `active` the one after it, which the
-    module `down` of a block takes: it is linear.
+    module `down` of a block takes: it is linear. Of two hidden sites the first is a gate: `bend` of a block is the
+    function through which the first goes, and by the second, if there is one, the result is multiplied.
 
     `context_length` is the number of tokens that a model reads. `built_with` yields (name, value) for each
     setting of the config that can be read off the model's modules, once for each module that shows it.
@@ -80,6 +90,8 @@ class Architecture:
     hidden: tuple[str, ...]
     active: str
     down: str
+    bend: Callable[[Any], Callable[[Tensor], Tensor]]
+    words: Words
     context_length: Callable[[Any], int]
     built_with: Callable[[Any], Iterator[tuple[str, object]]]
 
@@ -175,6 +187,8 @@ GPT2 = Architecture(
     hidden=("mlp_pre",),
     active="mlp_act",
     down="ff.layers.2",
+    bend=lambda block: block.ff.layers[1],
+    words=Words(norm="LayerNorm", activation="GELU"),
     context_length=lambda model: model.pos_emb.num_embeddings,
     built_with=_gpt_built_with,
 )
@@ -256,6 +270,8 @@ LLAMA = Architecture(
     hidden=("mlp_gate", "mlp_up"),
     active="mlp_act",
     down="ff.fc3",
+    bend=lambda block: F.silu,
+    words=Words(norm="RMSNorm", activation="SwiGLU"),
     context_length=lambda model: model.context_length,
     built_with=_llama_built_with,
 )
