@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
 from gptviz.digits import significant, term
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.index import check_below, one_of
 from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
@@ -299,6 +300,27 @@ def worked_out(
     """For one norm and one token, the `stage_table`, and the `arithmetic` of one dimension."""
     steps = inside(lm, t, name, position)
     return stage_table(steps), arithmetic(steps, dimension)
+
+
+@reads(
+    lambda lm, block, position: tuple(
+        (site, block) for site in ("q", "k", *architecture_of(lm.config).scores)
+    )
+)
+def head_norms(lm: LanguageModel, t: Trace, block: int, position: int) -> pd.DataFrame:
+    """The root of the mean square of each head's query and key at a position, before and after their own norm.
+
+    Columns: of ("query", or "key"), head (of a key, its group), before, after. Qwen3 has such norms, before
+    queries and keys are turned by their positions; to be turned changes no mean square. Elsewhere before and
+    after are alike.
+    """
+    rows = []
+    pairs = zip(("q", "k"), architecture_of(lm.config).scores, strict=True)
+    for of, sites in zip(("query", "key"), pairs, strict=True):
+        roots = [t[site, block][:, position].double().square().mean(-1).sqrt() for site in sites]
+        for head, (before, after) in enumerate(zip(*(r.tolist() for r in roots), strict=True)):
+            rows.append((of, head, before, after))
+    return pd.DataFrame(rows, columns=["of", "head", "before", "after"])
 
 
 def largest_dimension(steps: Steps) -> int:

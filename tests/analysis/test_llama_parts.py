@@ -124,3 +124,20 @@ def test_every_step_of_a_norm_leads_to_what_transformers_gives(family):
         assert list(gives) == ["mean square", "root", "normalised", "times scale"]
         assert gives["root"] == pytest.approx(gives["mean square"] ** 0.5, rel=1e-3)
         assert gives["times scale"] == pytest.approx(out[POSITION, 11].item(), abs=1e-4)
+
+
+def test_a_head_of_qwen3_has_norms_of_its_own():
+    lm, theirs = both("qwen3")
+    t = lm.trace(TEXT)
+    found = norms.head_norms(lm, t, BLOCK, POSITION)
+    for of, module, heads in (("query", "q_norm", 9), ("key", "k_norm", 3)):
+        name = f"model.layers.{BLOCK}.self_attn.{module}"
+        before, after = passed(theirs, lm.encode(TEXT), name)  # (T, heads, d)
+        rows = found[found["of"] == of]
+        assert rows["head"].tolist() == list(range(heads))
+        for column, values in (("before", before), ("after", after)):
+            roots = values[POSITION].double().square().mean(-1).sqrt()
+            np.testing.assert_allclose(rows[column], roots.numpy(), **CLOSE)
+    plain, _ = both("qwen2")
+    same = norms.head_norms(plain, plain.trace(TEXT), BLOCK, POSITION)
+    np.testing.assert_allclose(same["before"], same["after"], **CLOSE)
