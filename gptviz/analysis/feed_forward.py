@@ -5,7 +5,10 @@ the input with a row of the first weight matrix; the number after GELU times a c
 the unit's "write", a vector (D,). The output of the feed-forward is the sum of all writes and the bias. A
 unit "fires" if its number before GELU is above 0.
 
-Shapes: T tokens, D emb_dim, U = 4D units, V vocabulary. Numbers are computed in float64 from the pass's
+With SwiGLU a unit has two such numbers, of two matrices side by side: `before` is its gate, which goes through
+SiLU, and `times` the other, which the gate is multiplied with. A unit fires if its gate is above 0.
+
+Shapes: T tokens, D emb_dim, U units (GPT-2: 4D), V vocabulary. Numbers are computed in float64 from the pass's
 float32.
 
 Geva et al., Transformer Feed-Forward Layers Are Key-Value Memories, 2021, and Transformer Feed-Forward Layers
@@ -24,6 +27,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.logit_attribution import direct_effects
 from gptviz.analysis.norms import inside
 from gptviz.analysis.reads import reads
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.index import whole
 from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
@@ -34,8 +38,6 @@ from gptviz.model import GELU
 
 Floats = NDArray[np.float64]
 
-SITES = ("resid_mid", "mlp_pre", "mlp_act", "mlp_out")
-
 # by how much the sum of shares may differ from 1: a pass in bfloat16 rounds to three digits
 ROUNDING = 0.01
 # An edit has replaced the output if it differs from the sum of all writes by more than this part of its
@@ -43,9 +45,16 @@ ROUNDING = 0.01
 REPLACED = 0.1
 
 
-def sites(block: int) -> tuple[tuple[str, int], ...]:
+def sites(lm: LanguageModel, block: int) -> tuple[tuple[str, int], ...]:
     """The sites of a trace that `units` reads."""
-    return tuple((site, block) for site in SITES)
+    kind = architecture_of(lm.config)
+    names = ("resid_mid", *kind.hidden, kind.active, "mlp_out")
+    return tuple((site, block) for site in names)
+
+
+def _second(model: Model, block: int) -> Any:
+    """The linear layer of a block that takes its units: (T, U) -> (T, D)."""
+    return model.get_submodule(f"trf_blocks.{block}.{architecture_of(model).down}")
 
 
 @dataclass(frozen=True)
@@ -57,8 +66,8 @@ class Units:
     """
 
     given: Floats  # (D,) the input of the feed-forward: the output of norm2
-    before: Floats  # (U,) each unit's number before GELU
-    after: Floats  # (U,) and after it
+    before: Floats  # (U,) each unit's number before GELU, or its gate before SiLU
+    after: Floats  # (U,) and after it; of a gate, times `times`
     columns: Floats  # (U,) the size of each unit's column of the second matrix
     writes: Floats  # (U,) the size of each unit's write: |after| * columns
     written: Floats  # (D,) the output of the feed-forward
@@ -67,6 +76,9 @@ class Units:
     quiet: float  # the size of the sum of the writes of all units that do not fire
     # the largest |sum of all writes + bias - written|: rounding, if there is no edit
     difference: float
+    times: Floats | None = (
+        None  # (U,) what each gate is multiplied with; None where there are no gates
+    )
 
     @property
     def fires(self) -> NDArray[np.bool_]:
@@ -100,16 +112,16 @@ class Units:
         return 0
 
 
-@reads(lambda lm, block, position: sites(block))
+@reads(lambda lm, block, position: sites(lm, block))
 def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
     """All units of one block at the token at `position`.
 
     In a trace with edits, the writes may not sum to the output: see `Units.difference`.
     """
-    before, after, written = (
-        t[site, block][position].numpy().astype(np.float64) for site in SITES[1:]
+    before, *times, after, written = (
+        t[site, block][position].numpy().astype(np.float64) for site, _ in sites(lm, block)[1:]
     )
-    second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
+    second = _second(lm.model, block)
     matrix = _numbers(second.weight)  # (D, U): a column for each unit
     if second.bias is None:
         bias = np.zeros(len(matrix))
@@ -132,17 +144,21 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
         bias_share=float(bias @ written) / square if square else 0.0,
         quiet=float(np.linalg.norm(_times(matrix, np.where(before > 0, 0, after)))),
         difference=float(np.abs(_times(matrix, after) + bias - written).max()),
+        times=times[0] if times else None,
     )
 
 
 def unit_table(found: Units) -> pd.DataFrame:
     """A table with one row per unit, the largest contribution first.
 
-    Columns: unit, before, after, fires, column, writes, share. They are the fields of `Units`.
+    Columns: unit, before, (times, where there are gates,) after, fires, column, writes, share. They are the
+    fields of `Units`.
     """
     order = found.largest(len(found.writes))
-    columns = {
-        "before": found.before,
+    columns: dict[str, Any] = {"before": found.before}
+    if found.times is not None:
+        columns["times"] = found.times
+    columns |= {
         "after": found.after,
         "fires": found.fires,
         "column": found.columns,
@@ -178,7 +194,7 @@ def readings(
     `gptviz.analysis.attribution`: the divisor of the final LayerNorm at this position is kept, and what later
     blocks make of the write is left out. Raises ValueError for k < 1 and for a position out of range.
     """
-    second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
+    second = _second(lm.model, block)
     columns = second.weight.detach()[:, list(chosen)].T.contiguous()  # (D, n) -> (n, D)
     times = torch.tensor(list(activations), dtype=torch.float32)[:, None]  # (n, 1)
     effects = direct_effects(t, lm.model, columns, position) * times  # (n, V)

@@ -1,4 +1,6 @@
-"""LayerNorm step by step: the numbers of a token before it, normalised, scaled, and shifted.
+"""A norm step by step: the numbers of a token before it, normalised, scaled, and shifted.
+
+An RMSNorm subtracts no mean and adds no shift. Its steps have the mean 0 and, as the variance, the mean square.
 
 Shapes: T tokens, D emb_dim, N = 2 * n_layers + 1 LayerNorms (two in each block, and the final one). The steps
 are computed in float64 from the pass's float32 numbers, so that a mean of 0 is shown as 0. A test checks that
@@ -7,7 +9,9 @@ the last step equals the module's own float32 output.
 Ba et al., Layer Normalization, 2016; the book's section 4.2.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -80,12 +84,12 @@ def run_norm(model: Model, name: str, trace: Trace) -> None:
         path = "final_norm"
     else:
         path = f"trf_blocks.{norm.block}.{name[-5:]}"
-    module = model.get_submodule(path)
-    assert isinstance(module, LayerNorm)
+    module: Any = model.get_submodule(path)
     x = torch.from_numpy(norm_input(trace, norm)).to(module.scale)[None]  # (1, T, D)
     with torch.no_grad():
         module.forward(x)
-        module.formula(x)
+        if isinstance(module, LayerNorm):
+            module.formula(x)
 
 
 @undisturbed
@@ -113,6 +117,9 @@ class Steps:
     variance: float  # biased: divided by D, not D - 1, as in the module
     eps: float
     has_shift: bool
+    has_mean: bool = (
+        True  # whether it subtracts the mean; else `mean` is 0, and `variance` the mean square
+    )
 
     @property
     def deviation(self) -> float:
@@ -141,14 +148,16 @@ def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
     else:
         shift = norm.shift.cpu().double().numpy()
     before = x.astype(np.float64)
-    mean = float(before.mean())
+    mean = 0.0
+    if norm.centred:
+        mean = float(before.mean())
     centred = before - mean
     variance = float((centred**2).mean())
     normalised = centred / np.sqrt(variance + norm.eps)
     scaled = normalised * scale
     return Steps(
         before, centred, normalised, scaled, scaled + shift, scale, shift, mean, variance, norm.eps,
-        has_shift=norm.shift is not None,
+        has_shift=norm.shift is not None, has_mean=norm.centred,
     )  # fmt: skip
 
 
@@ -193,7 +202,7 @@ def variance_parts(steps: Steps) -> VarianceParts:
 
 
 def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
-    """The arithmetic of LayerNorm for one dimension, with a row for each step.
+    """The arithmetic of the norm for one dimension, with a row for each step.
 
     Columns: step, formula, with these numbers, gives. Values are computed from unrounded numbers; only the
     text is rounded. Raises ValueError for a dimension that does not exist.
@@ -205,12 +214,34 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
         return significant(float(value), 4)
 
     x = steps.before[i]
-    centred = steps.centred[i]
     normalised = steps.normalised[i]
     squares = (steps.centred**2).sum()
     divisor = fmt(steps.deviation)
     times = f"{fmt(normalised)} × {term(fmt(steps.scale[i]))}"
-    lines = [
+    root = f"√({fmt(steps.variance)} + {steps.eps_written})"
+    if steps.has_mean:
+        lines = _less_the_mean(steps, i, fmt, root)
+    else:
+        lines = [
+            ("mean square", f"sum of x² / {size}", f"{fmt(squares)} / {size}", steps.variance),
+            ("root", "√(mean square + eps)", root, steps.deviation),
+            ("normalised", "x / √(mean square + eps)", f"{fmt(x)} / {divisor}", normalised),
+        ]
+    lines.append(("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]))
+    if steps.has_shift:
+        numbers = f"{fmt(steps.scaled[i])} + {term(fmt(steps.shift[i]))}"
+        lines.append(("plus shift", f"scaled + shift[{i}]", numbers, steps.after[i]))
+    return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
+
+
+def _less_the_mean(
+    steps: Steps, i: int, fmt: Callable[[float], str], root: str
+) -> list[tuple[str, str, str, float]]:
+    """The lines of `arithmetic` up to the normalised number, where the mean is subtracted first."""
+    size = len(steps.before)
+    centred = steps.centred[i]
+    squares = (steps.centred**2).sum()
+    return [
         (
             "mean",
             f"sum of the {size} values / {size}",
@@ -218,25 +249,20 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
             steps.mean,
         ),
         ("variance", f"sum of (x − mean)² / {size}", f"{fmt(squares)} / {size}", steps.variance),
-        (
-            "deviation",
-            "√(variance + eps)",
-            f"√({fmt(steps.variance)} + {steps.eps_written})",
-            steps.deviation,
-        ),
+        ("deviation", "√(variance + eps)", root, steps.deviation),
         (
             f"x[{i}] − mean",
             "how far this is from the mean",
-            f"{fmt(x)} − {term(fmt(steps.mean))}",
+            f"{fmt(steps.before[i])} − {term(fmt(steps.mean))}",
             centred,
         ),
-        ("normalised", "(x − mean) / √(variance + eps)", f"{fmt(centred)} / {divisor}", normalised),
-        ("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]),
+        (
+            "normalised",
+            "(x − mean) / √(variance + eps)",
+            f"{fmt(centred)} / {fmt(steps.deviation)}",
+            steps.normalised[i],
+        ),
     ]
-    if steps.has_shift:
-        numbers = f"{fmt(steps.scaled[i])} + {term(fmt(steps.shift[i]))}"
-        lines.append(("plus shift", f"scaled + shift[{i}]", numbers, steps.after[i]))
-    return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
 
 
 @reads(*SITES)
