@@ -23,7 +23,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.sites import sites_of
 from gptviz.tokenizer import get_encoding
-from tests import llamas
+from tests import asked, llamas
 from tests.llamas import IDS
 from tests.test_llama import written_out
 
@@ -430,3 +430,33 @@ def test_every_place_of_the_machine_has_its_numbers(llama, address):
     t = llama.trace(IDS, reduce=machine.LENGTHS)
     level = machine.level(llama, t, address, 7)
     assert level["says"]
+
+
+# ---- everything else ----
+
+# what is about a vector that is added for a position
+REFUSED = {
+    "gptviz.analysis.embeddings.embedding_rows",
+    "gptviz.analysis.embeddings.rows_scale",
+    "positions.pair_scores",
+}
+
+
+def test_all_that_can_be_asked_is_answered_or_refused_in_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path))
+    tokenizer = get_encoding("mini")
+    shape = {"vocab_size": tokenizer.n_vocab, "num_hidden_layers": 2}
+    theirs = llamas.random_model("qwen3", 1, **shape, num_attention_heads=4, num_key_value_heads=2)
+    config = LlamaConfig.from_dict(llamas.book_config(theirs))
+    lm = LanguageModel(llamas.ours_of(theirs), tokenizer, config, "asked")
+    t = lm.trace(asked.IDS)
+    refused = set()
+    for name, function in [*asked.of_trace_itself(t), *asked.of_model(lm, t)]:
+        try:
+            for path, leaf in asked.leaves(function()):
+                whole = not isinstance(leaf, torch.Tensor) or leaf.numel() > 0
+                assert whole, (name, path)
+        except ValueError as error:
+            assert "no site 'pos_emb'" in str(error) or "adds no vector" in str(error), name
+            refused.add(name)
+    assert refused == REFUSED

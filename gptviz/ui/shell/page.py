@@ -16,7 +16,7 @@ import streamlit as st
 
 from gptviz import Run, Trace
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.sites import Wanted, named
+from gptviz.engine.sites import named
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui import runs, words
 from gptviz.ui.buttons import button
@@ -26,6 +26,7 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.models.switch import follow
+from gptviz.ui.runs import Keep
 from gptviz.ui.shell import (
     address,
     bench,
@@ -279,7 +280,7 @@ def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
 
 def trace(
     prompt: Prompt,
-    keep: Iterable[Wanted] | None = (),
+    keep: Keep = (),
     reduce: Iterable[Reduction] = (),
     strip: bool = True,
 ) -> Scene:
