@@ -23,7 +23,7 @@ from gptviz.engine.kinds import Config, Model
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.site import Shortcut, Site
 from gptviz.fast.kernels import modules_of
-from gptviz.llama import GroupedQueryAttention, LlamaModel, RMSNorm
+from gptviz.llama import GroupedQueryAttention, LlamaModel, RMSNorm, apply_rope
 from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
 
 
@@ -60,10 +60,14 @@ class Architecture:
     (B, t, D).
 
     A score is the dot product of a query and a key: `scores` are the sites of the two, (H, T, d) and (H, T, d)
-    or (K, T, d). `attend` is the attention for tokens after others (`gptviz.engine.attending`). `hidden` are the
-    sites of the feed-forward's hidden layer before its nonlinearity, and `active` the one after it, which the
-    module `down` of a block takes: it is linear. Of two hidden sites the first is a gate: `bend` of a block is the
-    function through which the first goes, and by the second, if there is one, the result is multiplied.
+    or (K, T, d). `attend` is the attention for tokens after others (`gptviz.engine.attending`). `projected` takes an
+    attention module, "q" or "k", what the projection of that gave one head at some positions from `first` on,
+    (d,) or (n, d), and a direction (d,) of what the scores have in its place. It returns the direction of the
+    projection's own numbers, (d,) or (n, d): what is between the two is linear, with its norms held as they are.
+
+    `hidden` are the sites of the feed-forward's hidden layer before its nonlinearity, and `active` the one after
+    it, which the module `down` of a block takes: it is linear. Of two hidden sites the first is a gate: `bend`
+    of a block is the function through which it goes, and the result is multiplied by the second.
 
     `context_length` is the number of tokens that a model reads. `built_with` yields (name, value) for each
     setting of the config that can be read off the model's modules, once for each module that shows it.
@@ -83,6 +87,7 @@ class Architecture:
     embed: Callable[[Any, Tensor, Tensor], Tensor]
     scores: tuple[str, str]
     attend: Callable[[Any, Tensor, int, Append], Tensor]
+    projected: Callable[[Any, str, Tensor, Tensor, int], Tensor]
     hidden: tuple[str, ...]
     active: str
     down: str
@@ -173,6 +178,7 @@ GPT2 = Architecture(
     embed=_gpt_stream,
     scores=("q", "k"),
     attend=attend,
+    projected=lambda att, site, rows, direction, first: direction,
     hidden=("mlp_pre",),
     active="mlp_act",
     down="ff.layers.2",
@@ -214,6 +220,20 @@ def _llama_stream(model: LlamaModel, in_idx: Tensor, positions: Tensor) -> Tenso
     return embedded
 
 
+def _llama_projected(
+    att: GroupedQueryAttention, site: str, rows: Tensor, direction: Tensor, first: int
+) -> Tensor:
+    """A direction of a head's turned queries or keys as one of the projection's output, (n, d) or (d,)."""
+    n = rows.numel() // rows.shape[-1]
+    cos, sin = (table.to(direction) for table in att.rope(n, before=first))  # (n, d) each
+    back: Tensor = apply_rope(direction, cos, -sin).reshape(rows.shape)  # turned the other way
+    norm = {"q": att.q_norm, "k": att.k_norm}[site]
+    if norm is None:
+        return back
+    root = (rows.square().mean(dim=-1, keepdim=True) + norm.eps).sqrt()
+    return back * norm.scale.detach().to(direction) / root
+
+
 def _llama_built_with(model: LlamaModel) -> Iterator[tuple[str, object]]:
     yield "vocab_size", model.tok_emb.num_embeddings
     # a classifier's head has a row for each class instead
@@ -248,6 +268,7 @@ LLAMA = Architecture(
     embed=_llama_stream,
     scores=("q_rot", "k_rot"),
     attend=attend_in_groups,
+    projected=_llama_projected,
     hidden=("mlp_gate", "mlp_up"),
     active="mlp_act",
     down="ff.fc3",

@@ -23,7 +23,6 @@ class Instead:
 LLAMA: Mapping[str, Instead] = {
     "overview": Instead("GPT-2's way from a text to a guess", "other parts in its blocks"),
     "embeddings": Instead("the sum of a token's and a position's vector", "a token's vector alone"),
-    "layernorm": Instead("LayerNorm", "RMSNorm"),
     "attention": Instead(
         "scores of queries and keys that each head has for itself",
         "turned ones, and keys that heads share",

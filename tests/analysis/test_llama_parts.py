@@ -25,7 +25,7 @@ def module_of(norm):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_unit_is_its_gate_times_its_up(family):
     lm, theirs = both(family)
-    t = lm.trace(TEXT, keep=feed_forward.sites(lm.config, BLOCK))
+    t = lm.trace(TEXT, keep=feed_forward.sites(lm, BLOCK))
     found = feed_forward.units(lm, t, BLOCK, POSITION)
     ids = lm.encode(TEXT)
     mlp = f"model.layers.{BLOCK}.mlp"
@@ -37,7 +37,7 @@ def test_a_unit_is_its_gate_times_its_up(family):
         (found.given, given),
         (found.before, gate),
         (found.bent, opened),
-        (found.up, up),
+        (found.times, up),
         (found.after, product),
         (found.written, out),
     ):

@@ -15,9 +15,10 @@ from gptviz.ui import words
 class Told:
     """What differs in words and numbers between the pages of the two norms.
 
-    `stages` are what the picture calls each of `Steps.stages`. `quantities` are those of `analysis.norms.QUANTITIES`
-    that a person chooses from, and `square` is what the first of them is called. `marked` says what the
-    picture's lines are, `term` is the first word to be explained, and `middle` from where a dimension's number is far. `sources` are the model's own lines.
+    `stages` are what the picture calls each of `Steps.stages`. `quantities` are those of
+    `analysis.norms.QUANTITIES` that a person chooses from, and `square` is what the first of them is called.
+    `marked` says what the picture's lines are, `term` is the first word to be explained, and `middle` is where
+    a dimension's number is far from. `sources` are the model's own lines.
     """
 
     name: str
