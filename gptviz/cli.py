@@ -531,7 +531,7 @@ def run_info(args: argparse.Namespace) -> int:
     memory = {"memory": f"{gigabytes(4 * config.parameters)} in float32"}
     values = config.to_dict() | sizes | memory
     if checkpoint.activation_is_assumed:
-        values["activation"] = f"{config.activation}, which is assumed: the file does not say it"
+        values["activation"] = f"{config['activation']}, which is assumed: the file does not say it"
     for name, value in values.items():
         print(f"  {name:15} {value}")
     if checkpoint.doubt:

@@ -504,7 +504,7 @@ if found is not None:
         place = rows_of[row]
         reached[row, position] = any(
             ((edit.site, edit.block) != place or position not in (edit.positions or ()))
-            and unseen(edit, *place, config.n_layers, n, position=position) is None
+            and unseen(edit, *place, config, n, position=position) is None
             for edit in patches
         )
 

@@ -37,12 +37,13 @@ def work(config: Config, new: int, past: int = 0, logits: int = 1) -> int:
         )
     width = config.emb_dim
     layers = config.n_layers
-    inside = config.n_heads * config.head_dim  # H d
-    # W_query (D, H d), W_key and W_value (D, K d), out_proj (H d, D), each token
-    projections = 2 * new * width * (inside + config.n_kv_groups * config.head_dim)
+    heads = config.n_heads * config.head_dim  # in GPT-2 as wide as the stream
+    groups = config.n_kv_groups * config.head_dim
+    # each token: W_query and out_proj (D, H d), W_key and W_value (D, K d)
+    projections = 2 * new * width * (heads + groups)
     # each token with each: query times key, weight times value
-    attention = 2 * new * (past + new) * inside
-    # one or two of (D, F), and (F, D), each token
+    attention = 2 * new * (past + new) * heads
+    # each token: in GPT-2 (D, 4D) and (4D, D), in Llama three matrices
     matrices = len(architecture_of(config).hidden) + 1
     feed_forward = matrices * new * width * config.hidden_dim
     return layers * (projections + attention + feed_forward) + logits * width * config.vocab_size

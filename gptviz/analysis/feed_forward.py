@@ -5,11 +5,11 @@ the input with a row of the first weight matrix; the number after GELU times a c
 the unit's "write", a vector (D,). The output of the feed-forward is the sum of all writes and the bias. A
 unit "fires" if its number before GELU is above 0.
 
-With SwiGLU a unit has two numbers before: a gate and an up, each the dot product of the input with a row of
-its own matrix. The number after is silu(gate) * up. Such a unit "fires" if its gate is above 0.
+With SwiGLU a unit has two such numbers, of two matrices side by side: `before` is its gate, which goes through
+SiLU, and `times` the other, its up, which the gate is multiplied with. A unit fires if its gate is above 0.
 
-Shapes: T tokens, D emb_dim, U units (hidden_dim; in GPT-2 4D), V vocabulary. Numbers are computed in float64
-from the pass's float32.
+Shapes: T tokens, D emb_dim, U units (GPT-2: 4D), V vocabulary. Numbers are computed in float64 from the pass's
+float32.
 
 Geva et al., Transformer Feed-Forward Layers Are Key-Value Memories, 2021, and Transformer Feed-Forward Layers
 Build Predictions by Promoting Concepts in the Vocabulary Space, 2022; the book's section 4.3. Shazeer, GLU
@@ -30,7 +30,7 @@ from gptviz.analysis.norms import inside
 from gptviz.analysis.reads import reads
 from gptviz.engine.architecture import architecture_of
 from gptviz.engine.index import whole
-from gptviz.engine.kinds import Config, Model
+from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Trace
@@ -46,15 +46,16 @@ ROUNDING = 0.01
 REPLACED = 0.1
 
 
-def read_in(model: Model | Config) -> tuple[str, ...]:
-    """The names of the sites that `units` reads: the input, the hidden layer before and after, the output."""
-    kind = architecture_of(model)
-    return ("resid_mid", *kind.hidden, kind.active, "mlp_out")
+def sites(lm: LanguageModel, block: int) -> tuple[tuple[str, int], ...]:
+    """The sites of a trace that `units` reads."""
+    kind = architecture_of(lm.config)
+    names = ("resid_mid", *kind.hidden, kind.active, "mlp_out")
+    return tuple((site, block) for site in names)
 
 
-def sites(model: Model | Config, block: int) -> tuple[tuple[str, int], ...]:
-    """The sites of a trace that `units` reads of this block."""
-    return tuple((site, block) for site in read_in(model))
+def _second(model: Model, block: int) -> Any:
+    """The linear layer of a block that takes its units: (T, U) -> (T, D)."""
+    return model.get_submodule(f"trf_blocks.{block}.{architecture_of(model).down}")
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,9 @@ class Units:
     """
 
     given: Floats  # (D,) the input of the feed-forward: the output of norm2
-    before: Floats  # (U,) each unit's number before GELU; its gate, if it has one
-    up: Floats | None  # (U,) what each gate lets through; None without gates
-    bent: Floats  # (U,) GELU(before), or silu(before): before what an edit puts there
-    after: Floats  # (U,) GELU(before), or silu(before) * up, or what an edit puts there
+    before: Floats  # (U,) each unit's number before GELU, or its gate before SiLU
+    bent: Floats  # (U,) GELU, or SiLU, of it
+    after: Floats  # (U,) and after it; of a gate, times `times`
     columns: Floats  # (U,) the size of each unit's column of the second matrix
     writes: Floats  # (U,) the size of each unit's write: |after| * columns
     written: Floats  # (D,) the output of the feed-forward
@@ -78,10 +78,12 @@ class Units:
     quiet: float  # the size of the sum of the writes of all units that do not fire
     # the largest |sum of all writes + bias - written|: rounding, if there is no edit
     difference: float
+    # (U,) the up of each unit, with which its gate is multiplied; None where there are no gates
+    times: Floats | None = None
 
     @property
     def fires(self) -> NDArray[np.bool_]:
-        """Whether each unit fires, (U,): whether its number before GELU, or its gate, is above 0."""
+        """Whether each unit fires, (U,): whether its number before GELU is above 0."""
         return self.before > 0
 
     @property
@@ -111,19 +113,15 @@ class Units:
         return 0
 
 
-@reads(lambda lm, block, position: sites(lm.config, block))
+@reads(lambda lm, block, position: sites(lm, block))
 def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
     """All units of one block at the token at `position`.
 
     In a trace with edits, the writes may not sum to the output: see `Units.difference`.
     """
-    _, *hidden, after, written = (
-        t[site, block][position].numpy().astype(np.float64) for site in read_in(lm.config)
+    before, *times, after, written = (
+        t[site, block][position].numpy().astype(np.float64) for site, _ in sites(lm, block)[1:]
     )
-    before = hidden[0]
-    up = None
-    if len(hidden) > 1:
-        up = hidden[1]
     second = _second(lm.model, block)
     matrix = _numbers(second.weight)  # (D, U): a column for each unit
     if second.bias is None:
@@ -139,7 +137,6 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
     return Units(
         given=inside(lm, t, f"block {block} · norm2", position).after,
         before=before,
-        up=up,
         bent=_bent(lm.model, block, before),
         after=after,
         columns=columns,
@@ -149,6 +146,7 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
         bias_share=float(bias @ written) / square if square else 0.0,
         quiet=float(np.linalg.norm(_times(matrix, np.where(before > 0, 0, after)))),
         difference=float(np.abs(_times(matrix, after) + bias - written).max()),
+        times=times[0] if times else None,
     )
 
 
@@ -159,9 +157,9 @@ def unit_table(found: Units) -> pd.DataFrame:
     gates "gate", "silu" of the gate, and "up" are in the place of "before".
     """
     order = found.largest(len(found.writes))
-    columns: dict[str, NDArray[Any]] = {"before": found.before}
-    if found.up is not None:
-        columns = {"gate": found.before, "silu": found.bent, "up": found.up}
+    columns: dict[str, Any] = {"before": found.before}
+    if found.times is not None:
+        columns = {"gate": found.before, "silu": found.bent, "up": found.times}
     columns |= {
         "after": found.after,
         "fires": found.fires,
@@ -194,7 +192,7 @@ def readings(
 ) -> list[Moved]:
     """The k tokens whose logits, minus the mean of all, each chosen unit's contribution raises and lowers most.
 
-    `activations` are the units' numbers after GELU, or their outputs behind the gate. This is the direct effect, as in
+    `activations` are the units' numbers after GELU. This is the direct effect, as in
     `gptviz.analysis.attribution`: the divisor of the final LayerNorm at this position is kept, and what later
     blocks make of the write is left out. Raises ValueError for k < 1 and for a position out of range.
     """
@@ -217,7 +215,7 @@ def readings(
 
 @dataclass(frozen=True)
 class Curve:
-    """The model's activation function at P points: GELU, or with SwiGLU the SiLU of the gate."""
+    """The model's activation function at P points: GELU, or of a gate SiLU."""
 
     x: Floats  # (P,)
     y: Floats  # (P,)
@@ -238,7 +236,7 @@ def activation_curve(model: Model, block: int, low: float, high: float, points: 
 
 @reads(lambda lm, block, unit: (("mlp_act", block),))
 def excites(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.float32]:
-    """A unit's number after GELU, or its output behind the gate, at every token: (T,)."""
+    """A unit's number after GELU, or its gate's SiLU times its up, at every token: (T,)."""
     return t["mlp_act", block][:, unit].numpy()
 
 
@@ -246,9 +244,9 @@ def excites(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.fl
 class Peaks:
     """The largest activation of every unit of a block in one text, without the first token."""
 
-    value: NDArray[np.float32]  # (U,) the largest number after GELU, or behind the gate
+    value: NDArray[np.float32]  # (U,) the largest activation
     position: NDArray[np.int16]  # (U,) where that is
-    # (U,) at how many tokens that number is above 0: there the unit fires, if it has no gate
+    # (U,) at how many tokens it is above 0: there a unit without a gate fires
     fired: NDArray[np.int16]
 
 
@@ -268,13 +266,8 @@ def peaks_of(act: torch.Tensor) -> Peaks:
 PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)
 
 
-def _second(model: Model, block: int) -> Any:
-    """The linear layer from the units to the output: a column of its weight (D, U) for each unit."""
-    return model.trf_blocks[block].get_submodule(architecture_of(model).down)
-
-
 def _bent(model: Model, block: int, before: Floats) -> Floats:
-    """The block's GELU of some numbers, or with SwiGLU their SiLU: an array of the same shape."""
+    """The block's GELU of some numbers, or their SiLU if it has gates: an array of the same shape."""
     layer = architecture_of(model).bend(model.trf_blocks[block])
     with torch.no_grad():
         return layer(torch.from_numpy(before).float()).double().numpy()

@@ -1,14 +1,12 @@
 """A norm step by step: the numbers of a token before it, normalised, scaled, and shifted.
 
-A LayerNorm subtracts the mean and divides by the deviation. An RMSNorm subtracts nothing, and divides by the
-root of the mean square; it has a scale and no shift. Where this says variance, it is the mean square there.
+An RMSNorm subtracts no mean and adds no shift. Its steps have the mean 0 and, as the variance, the mean square.
 
-Shapes: T tokens, D emb_dim, N = 2 * n_layers + 1 norms (two in each block, and the final one). The steps
+Shapes: T tokens, D emb_dim, N = 2 * n_layers + 1 LayerNorms (two in each block, and the final one). The steps
 are computed in float64 from the pass's float32 numbers, so that a mean of 0 is shown as 0. A test checks that
 the last step equals the module's own float32 output.
 
-Ba et al., Layer Normalization, 2016; the book's section 4.2. Zhang & Sennrich, Root Mean Square Layer
-Normalization, 2019.
+Ba et al., Layer Normalization, 2016; the book's section 4.2.
 """
 
 from collections.abc import Callable
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
 from gptviz.digits import significant, term
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.index import check_below, one_of
 from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
@@ -151,7 +150,7 @@ class Steps:
 
 
 def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
-    """Compute all steps of a norm for one token's numbers `x`, (D,)."""
+    """Compute all steps of a LayerNorm for one token's numbers `x`, (D,)."""
     scale = norm.scale.cpu().double().numpy()
     if x.shape != scale.shape:
         raise ValueError(
@@ -228,7 +227,7 @@ def variance_parts(steps: Steps) -> VarianceParts:
 
 
 def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
-    """The arithmetic of a norm for one dimension, with a row for each step.
+    """The arithmetic of the norm for one dimension, with a row for each step.
 
     Columns: step, formula, with these numbers, gives. Values are computed from unrounded numbers; only the
     text is rounded. Raises ValueError for a dimension that does not exist.
@@ -239,15 +238,35 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     def fmt(value: float) -> str:
         return significant(float(value), 4)
 
-    if not steps.has_mean:
-        return _without_mean(steps, i, fmt)
     x = steps.before[i]
-    centred = steps.centred[i]
     normalised = steps.normalised[i]
     squares = (steps.centred**2).sum()
     divisor = fmt(steps.deviation)
     times = f"{fmt(normalised)} × {term(fmt(steps.scale[i]))}"
-    lines = [
+    root = f"√({fmt(steps.variance)} + {steps.eps_written})"
+    if steps.has_mean:
+        lines = _less_the_mean(steps, i, fmt, root)
+    else:
+        lines = [
+            ("mean square", f"sum of x² / {size}", f"{fmt(squares)} / {size}", steps.variance),
+            ("root", "√(mean square + eps)", root, steps.deviation),
+            ("normalised", "x / √(mean square + eps)", f"{fmt(x)} / {divisor}", normalised),
+        ]
+    lines.append(("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]))
+    if steps.has_shift:
+        numbers = f"{fmt(steps.scaled[i])} + {term(fmt(steps.shift[i]))}"
+        lines.append(("plus shift", f"scaled + shift[{i}]", numbers, steps.after[i]))
+    return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
+
+
+def _less_the_mean(
+    steps: Steps, i: int, fmt: Callable[[float], str], root: str
+) -> list[tuple[str, str, str, float]]:
+    """The lines of `arithmetic` up to the normalised number, where the mean is subtracted first."""
+    size = len(steps.before)
+    centred = steps.centred[i]
+    squares = (steps.centred**2).sum()
+    return [
         (
             "mean",
             f"sum of the {size} values / {size}",
@@ -255,50 +274,50 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
             steps.mean,
         ),
         ("variance", f"sum of (x − mean)² / {size}", f"{fmt(squares)} / {size}", steps.variance),
-        (
-            "deviation",
-            "√(variance + eps)",
-            f"√({fmt(steps.variance)} + {steps.eps_written})",
-            steps.deviation,
-        ),
+        ("deviation", "√(variance + eps)", root, steps.deviation),
         (
             f"x[{i}] − mean",
             "how far this is from the mean",
-            f"{fmt(x)} − {term(fmt(steps.mean))}",
+            f"{fmt(steps.before[i])} − {term(fmt(steps.mean))}",
             centred,
         ),
-        ("normalised", "(x − mean) / √(variance + eps)", f"{fmt(centred)} / {divisor}", normalised),
-        ("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]),
+        (
+            "normalised",
+            "(x − mean) / √(variance + eps)",
+            f"{fmt(centred)} / {fmt(steps.deviation)}",
+            steps.normalised[i],
+        ),
     ]
-    if steps.has_shift:
-        numbers = f"{fmt(steps.scaled[i])} + {term(fmt(steps.shift[i]))}"
-        lines.append(("plus shift", f"scaled + shift[{i}]", numbers, steps.after[i]))
-    return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
-
-
-def _without_mean(steps: Steps, i: int, fmt: Callable[[float], str]) -> pd.DataFrame:
-    """The `arithmetic` of an RMSNorm for dimension i."""
-    size = len(steps.before)
-    squares = fmt((steps.before**2).sum())
-    under_root = f"{fmt(steps.variance)} + {steps.eps_written}"
-    normalised = f"{fmt(steps.before[i])} / {fmt(steps.deviation)}"
-    times = f"{fmt(steps.normalised[i])} × {term(fmt(steps.scale[i]))}"
-    lines = [
-        ("mean square", f"sum of x² / {size}", f"{squares} / {size}", steps.variance),
-        ("root", "√(mean square + eps)", f"√({under_root})", steps.deviation),
-        ("normalised", f"x[{i}] / √(mean square + eps)", normalised, steps.normalised[i]),
-        ("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]),
-    ]
-    return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
 
 
 @reads(*SITES)
 def worked_out(
     lm: LanguageModel, t: Trace, name: str, position: int, dimension: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """For one norm and one token, the `stage_table`, and the `arithmetic` of one dimension."""
+    """For one LayerNorm and one token, the `stage_table`, and the `arithmetic` of one dimension."""
     steps = inside(lm, t, name, position)
     return stage_table(steps), arithmetic(steps, dimension)
+
+
+@reads(
+    lambda lm, block, position: tuple(
+        (site, block) for site in ("q", "k", *architecture_of(lm.config).scores)
+    )
+)
+def head_norms(lm: LanguageModel, t: Trace, block: int, position: int) -> pd.DataFrame:
+    """The root of the mean square of each head's query and key at a position, before and after their own norm.
+
+    Columns: of ("query", or "key"), head (of a key, its group), before, after. Qwen3 has such norms, before
+    queries and keys are turned by their positions; to be turned changes no mean square. Elsewhere before and
+    after are alike.
+    """
+    rows = []
+    pairs = zip(("q", "k"), architecture_of(lm.config).scores, strict=True)
+    for of, sites in zip(("query", "key"), pairs, strict=True):
+        roots = [t[site, block][:, position].double().square().mean(-1).sqrt() for site in sites]
+        for head, (before, after) in enumerate(zip(*(r.tolist() for r in roots), strict=True)):
+            rows.append((of, head, before, after))
+    return pd.DataFrame(rows, columns=["of", "head", "before", "after"])
 
 
 def largest_dimension(steps: Steps) -> int:

@@ -8,15 +8,17 @@ a value, d head_dim, F hidden_dim.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from gptviz.engine import instead
 from gptviz.engine.attending import Append, attend, attend_in_groups
 from gptviz.engine.config import GPTConfig, Settings
+from gptviz.engine.instead import Instead
 from gptviz.engine.kinds import Config, Model
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.site import Shortcut, Site
@@ -26,6 +28,7 @@ from gptviz.llama import (
     LlamaModel,
     RMSNorm,
     TransformerBlock as LlamaBlock,
+    apply_rope,
 )
 from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 
@@ -66,13 +69,20 @@ class Architecture:
     (B, t, D).
 
     A score is the dot product of a query and a key: `scores` are the sites of the two, (H, T, d) and (H, T, d)
-    or (K, T, d). `attend` is the attention for tokens after others (`gptviz.engine.attending`). `hidden` are the
-    sites of the feed-forward's hidden layer before its nonlinearity, and `active` the one after it, which the
-    module `down` of a block takes: it is linear. Of two hidden sites the first is a gate: `bend` of a block is the
-    function through which the first goes, and by the second, if there is one, the result is multiplied.
+    or (K, T, d). `attend` is the attention for tokens after others (`gptviz.engine.attending`). `projected` takes an
+    attention module, "q" or "k", what the projection of that gave one head at some positions from `first` on,
+    (d,) or (n, d), and a direction (d,) of what the scores have in its place. It returns the direction of the
+    projection's own numbers, (d,) or (n, d): what is between the two is linear, with its norms held as they are.
+
+    `hidden` are the sites of the feed-forward's hidden layer before its nonlinearity, and `active` the one after
+    it, which the module `down` of a block takes: it is linear. Of two hidden sites the first is a gate: `bend`
+    of a block is the function through which it goes, and the result is multiplied by the second.
 
     `context_length` is the number of tokens that a model reads. `built_with` yields (name, value) for each
     setting of the config that can be read off the model's modules, once for each module that shows it.
+
+    `instead` says, of each page of the app that does not explain such a model, what it has in place of what the
+    page is about. All other pages explain it.
     """
 
     model: type[nn.Module]
@@ -87,6 +97,7 @@ class Architecture:
     embed: Callable[[Any, Tensor, Tensor], Tensor]
     scores: tuple[str, str]
     attend: Callable[[Any, Tensor, int, Append], Tensor]
+    projected: Callable[[Any, str, Tensor, Tensor, int], Tensor]
     hidden: tuple[str, ...]
     active: str
     down: str
@@ -94,6 +105,7 @@ class Architecture:
     words: Words
     context_length: Callable[[Any], int]
     built_with: Callable[[Any], Iterator[tuple[str, object]]]
+    instead: Mapping[str, Instead] = field(default_factory=dict)
 
     @property
     def past(self) -> tuple[str, str]:
@@ -184,6 +196,7 @@ GPT2 = Architecture(
     embed=_gpt_stream,
     scores=("q", "k"),
     attend=attend,
+    projected=lambda att, site, rows, direction, first: direction,
     hidden=("mlp_pre",),
     active="mlp_act",
     down="ff.layers.2",
@@ -223,6 +236,20 @@ def _llama_stream(model: LlamaModel, in_idx: Tensor, positions: Tensor) -> Tenso
     """The stream into block 0: (B, t) ids -> (B, t, D). Nothing is added for the positions."""
     embedded: Tensor = model.tok_emb(in_idx)
     return embedded
+
+
+def _llama_projected(
+    att: GroupedQueryAttention, site: str, rows: Tensor, direction: Tensor, first: int
+) -> Tensor:
+    """A direction of a head's turned queries or keys as one of the projection's output, (n, d) or (d,)."""
+    n = rows.numel() // rows.shape[-1]
+    cos, sin = (table.to(direction) for table in att.rope(n, before=first))  # (n, d) each
+    back: Tensor = apply_rope(direction, cos, -sin).reshape(rows.shape)  # turned the other way
+    norm = {"q": att.q_norm, "k": att.k_norm}[site]
+    if norm is None:
+        return back
+    root = (rows.square().mean(dim=-1, keepdim=True) + norm.eps).sqrt()
+    return back * norm.scale.detach().to(direction) / root
 
 
 def _llama_built_with(model: LlamaModel) -> Iterator[tuple[str, object]]:
@@ -267,6 +294,7 @@ LLAMA = Architecture(
     embed=_llama_stream,
     scores=("q_rot", "k_rot"),
     attend=attend_in_groups,
+    projected=_llama_projected,
     hidden=("mlp_gate", "mlp_up"),
     active="mlp_act",
     down="ff.fc3",
@@ -274,6 +302,7 @@ LLAMA = Architecture(
     words=Words(norm="RMSNorm", activation="SwiGLU"),
     context_length=lambda model: model.context_length,
     built_with=_llama_built_with,
+    instead=instead.LLAMA,
 )
 
 ARCHITECTURES = (GPT2, LLAMA)

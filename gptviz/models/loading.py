@@ -107,8 +107,9 @@ def load(
 
     Folders and files: ours, Hugging Face's GPT-2, GPT-Neo, Llama, Qwen2, Qwen3 and SmolLM2, the book's
     `torch.save`, nanoGPT's ckpt.pt and its relatives', OpenAI's folder that the book downloads; what was put
-    around one of them comes off. A repository, "owner/name", must hold one of Hugging Face's; it is downloaded unless it is in Hugging Face's
-    cache already, and then no network is touched. `report` is called with the download's Progress.
+    around one of them comes off. A repository, "owner/name", must hold one of Hugging Face's; it is downloaded
+    unless it is in Hugging Face's cache already, and then no network is touched. `report` is called with the
+    download's Progress.
     `n_heads`: for the book's files and bare state dicts, which do not say it. `activation`: "gelu_tanh" or
     "gelu", for the book's files and nanoGPT's, which do not say it either. The book's have the first; a
     nanoGPT's is taken to have the second, and a warning says so, since those before June 2023 and bare

@@ -405,6 +405,6 @@ def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
     if seen.has_head:
         what = "logits"
     raise CheckpointError(
-        f"{lm.name} gives other {what} than its weights do in {type(lm.model).__name__} (by up to {difference:.3g}): it "
-        f"computes something else than the book's model, or {why}: it cannot be shown"
+        f"{lm.name} gives other {what} than its weights do in {type(lm.model).__name__} (by up to "
+        f"{difference:.3g}): it computes something else than the book's model, or {why}: it cannot be shown"
     )

@@ -179,12 +179,12 @@ def why_same(
     could have mattered there did not, and of the others it is said why they cannot.
     """
     places = tuple(places)
-    layers = scene.lm.config.n_layers
+    config = scene.lm.config
     count = len(scene.tokens)
     without_effect: dict[Unseen, list[str]] = {}  # the changes that cannot matter, by the reason
     for edit in scene.run.edits:
         reasons = [
-            unseen(edit, site, block, layers, count, head, position) for site, block in places
+            unseen(edit, site, block, config, count, head, position) for site, block in places
         ]
         if reasons and reasons[0] is not None and None not in reasons:
             change = says(edit, scene.labels, partial(show_id, scene.lm))

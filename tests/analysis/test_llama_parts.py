@@ -25,7 +25,7 @@ def module_of(norm):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_unit_is_its_gate_times_its_up(family):
     lm, theirs = both(family)
-    t = lm.trace(TEXT, keep=feed_forward.sites(lm.config, BLOCK))
+    t = lm.trace(TEXT, keep=feed_forward.sites(lm, BLOCK))
     found = feed_forward.units(lm, t, BLOCK, POSITION)
     ids = lm.encode(TEXT)
     mlp = f"model.layers.{BLOCK}.mlp"
@@ -37,7 +37,7 @@ def test_a_unit_is_its_gate_times_its_up(family):
         (found.given, given),
         (found.before, gate),
         (found.bent, opened),
-        (found.up, up),
+        (found.times, up),
         (found.after, product),
         (found.written, out),
     ):
@@ -124,3 +124,20 @@ def test_every_step_of_a_norm_leads_to_what_transformers_gives(family):
         assert list(gives) == ["mean square", "root", "normalised", "times scale"]
         assert gives["root"] == pytest.approx(gives["mean square"] ** 0.5, rel=1e-3)
         assert gives["times scale"] == pytest.approx(out[POSITION, 11].item(), abs=1e-4)
+
+
+def test_a_head_of_qwen3_has_norms_of_its_own():
+    lm, theirs = both("qwen3")
+    t = lm.trace(TEXT)
+    found = norms.head_norms(lm, t, BLOCK, POSITION)
+    for of, module, heads in (("query", "q_norm", 9), ("key", "k_norm", 3)):
+        name = f"model.layers.{BLOCK}.self_attn.{module}"
+        before, after = passed(theirs, lm.encode(TEXT), name)  # (T, heads, d)
+        rows = found[found["of"] == of]
+        assert rows["head"].tolist() == list(range(heads))
+        for column, values in (("before", before), ("after", after)):
+            roots = values[POSITION].double().square().mean(-1).sqrt()
+            np.testing.assert_allclose(rows[column], roots.numpy(), **CLOSE)
+    plain, _ = both("qwen2")
+    same = norms.head_norms(plain, plain.trace(TEXT), BLOCK, POSITION)
+    np.testing.assert_allclose(same["before"], same["after"], **CLOSE)

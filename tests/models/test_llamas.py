@@ -143,7 +143,7 @@ def test_the_books_own_files(tmp_path, family):
 
 
 def test_llama3s_own_tokenizer_beside_a_model(tmp_path):
-    model, tokenizer = save(tmp_path, "llama3", vocab_size=len(families.llama3_ranks()) + 256)
+    _, tokenizer = save(tmp_path, "llama3", vocab_size=len(families.llama3_ranks()) + 256)
     for file in tmp_path.glob("*token*"):
         file.unlink()
     families.save_ranks(tmp_path / "tokenizer.model")
@@ -155,7 +155,7 @@ def test_llama3s_own_tokenizer_beside_a_model(tmp_path):
 
 def test_an_activation_is_no_question_of_a_llama(tmp_path):
     save(tmp_path, "smollm2")
-    with pytest.raises(CheckpointError, match="has SwiGLU.*leave activation out"):
+    with pytest.raises(CheckpointError, match=r"has SwiGLU.*leave activation out"):
         gptviz.load(tmp_path, activation="gelu")
     with pytest.raises(CheckpointError, match="has 9 heads, not 3"):
         gptviz.load(tmp_path, n_heads=3)

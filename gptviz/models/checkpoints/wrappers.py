@@ -22,7 +22,13 @@ AROUND_A_LAYER = re.compile(
 )
 
 # a name that every model of a family has: what stands before it and before all others belongs to none of them
-FIRST_NAMES = ("transformer.wte.weight", "wte.weight", "tok_emb.weight")
+FIRST_NAMES = (
+    "transformer.wte.weight",
+    "wte.weight",
+    "tok_emb.weight",
+    "model.embed_tokens.weight",
+    "embed_tokens.weight",
+)
 
 
 def bare_names(names: Iterable[str]) -> dict[str, str]:

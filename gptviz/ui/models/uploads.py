@@ -19,7 +19,7 @@ from gptviz.ui.models.budget import Budget
 
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors", ".data-00000-of-00001")
 # configs and tokenizers, and what TensorFlow writes beside its weights
-BESIDE = (".json", ".txt", ".pkl", ".tiktoken", ".index", ".meta", ".bpe")
+BESIDE = (".json", ".txt", ".pkl", ".tiktoken", ".index", ".meta", ".bpe", ".model", ".jinja")
 TOKENIZERS = ("tokenizer.json", "tokenizer.tiktoken", "meta.pkl")
 OF_A_FOLDER = (
     VOCAB_JSON,

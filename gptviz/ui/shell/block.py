@@ -7,6 +7,7 @@ import streamlit as st
 from gptviz.analysis.head_roles import most_telling
 from gptviz.engine.kinds import Config
 from gptviz.engine.reduction import Reduction
+from gptviz.engine.sites import HasConfig, Key, scored
 from gptviz.ui import heads
 from gptviz.ui.buttons import button
 from gptviz.ui.runs import Keep
@@ -65,7 +66,11 @@ def head_sites(block: int | None) -> Keep:
     """The sites that a page of heads wants at once: of the chosen block, and what every head gives."""
     if block is None:
         return ("z",)
-    return (("attn", block), ("q", block), ("k", block), ("v", block), "z")
+
+    def compared(lm: HasConfig) -> list[Key]:
+        return [(site, block) for site in scored(lm)]
+
+    return (("attn", block), compared, ("v", block), "z")
 
 
 def head_controls(scene: Scene) -> tuple[int, int]:

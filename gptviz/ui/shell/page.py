@@ -16,6 +16,7 @@ import streamlit as st
 
 from gptviz import Run, Trace
 from gptviz.engine.reduction import Reduction
+from gptviz.engine.sites import named
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui import runs, words
 from gptviz.ui.buttons import button
@@ -38,6 +39,7 @@ from gptviz.ui.shell import (
     strip as change_strip,
 )
 from gptviz.ui.shell.address import end_page
+from gptviz.ui.shell.explained import end_unless_explained, instead_of
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import COMPARE, FIRST, PAGES, link
 from gptviz.ui.shell.notice import notice
@@ -103,6 +105,9 @@ def start_page(
     notice(model)
     with bar:
         seen = guide.draw(name, model.lm, model.key, reads_text)
+    if of_model and instead_of(name, model.lm) is not None:
+        params.store((*state.APP, *own))
+        end_unless_explained(name, model.lm)
     if seen == guide.NOTHING and not reads_text:
         end_page()
     load = models.code_of(model)
@@ -278,15 +283,19 @@ def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
 
 
 def trace(
-    prompt: Prompt, keep: Keep = (), reduce: Iterable[Reduction] = (), strip: bool = True
+    prompt: Prompt,
+    keep: Keep = (),
+    reduce: Iterable[Reduction] = (),
+    strip: bool = True,
 ) -> Scene:
     """Run the model once over the prompt, and keep what it computes at the sites `keep`.
 
-    `keep` is as in `LanguageModel.trace`; `reduce` is made of other sites during the pass. Then the tokens
+    `keep` is as in `LanguageModel.trace`, or has functions that say which sites a model has for it
+    (`gptviz.engine.sites.start`); `reduce` is made of other sites during the pass. Then the tokens
     stand under the prompt, with what the changes did; with `strip` off the page draws the tokens, by
     `Scene.strip`. Ends the page with a sentence where the model fails.
     """
-    sites = keep if keep is None else tuple(keep)
+    sites = keep if keep is None else named(prompt.lm, keep)
     scene = Scene(**vars(prompt), keep=sites, reduce=tuple(reduce))
     scene.get(scene.keep, scene.reduce)  # one pass gives all that the page reads
     with scene.changes_place:

@@ -214,7 +214,7 @@ def _take(choice: Choice) -> None:
 def _own_files(asked: Choice) -> None:
     st.markdown(
         "Choose the file that the book's code saves (`torch.save(model.state_dict(), ...)`), a nanoGPT "
-        "`ckpt.pt` (together with `meta.pkl`), or all files of a GPT-2 or GPT-Neo folder (`config.json`, "
+        "`ckpt.pt` (together with `meta.pkl`), or all files of a GPT-2, GPT-Neo, Llama or Qwen folder (`config.json`, "
         "`model.safetensors`, `tokenizer.json`). Your files are read as data and never run. Only this browser "
         "can open them. They are deleted a few minutes after you leave."
     )

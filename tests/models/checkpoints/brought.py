@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from gptviz.model import GPTModel
+from tests import llamas
 from tests.models.checkpoints import makers
 
 
@@ -53,6 +54,18 @@ def bare(folder):
 def hugging_face(folder):
     truth = makers.hf_model(5)
     return makers.save_hf(truth, folder / "gpt2", max_shard_size="8KB"), truth, None
+
+
+def llama(folder):
+    truth = llamas.random_model("qwen2", 7, vocab_size=61)
+    truth.save_pretrained(folder / "qwen", max_shard_size="100KB")
+    return folder / "qwen", truth, None
+
+
+def books_llama(folder):
+    truth = llamas.random_model("qwen3", 8, vocab_size=61)
+    (folder / "config.json").write_text(json.dumps(llamas.book_config(truth)))
+    return saved(folder, "qwen3.pth", llamas.ours_of(truth).state_dict()), truth, None
 
 
 def wrapped(folder):
@@ -128,6 +141,8 @@ LOADS = {
     "a checkpoint of build-nanogpt": build_nanogpt,
     "a bare state dict of nanoGPT, minGPT or build-nanogpt": bare,
     "a folder of Hugging Face's GPT-2 or GPT-Neo": hugging_face,
+    "a folder of Hugging Face's Llama, Qwen2, Qwen3 or SmolLM2": llama,
+    "a state dict of the book's Llama or Qwen3": books_llama,
     "a model inside of a wrapper": wrapped,
     "the folder of a Trainer's checkpoints": trainer,
     "a model's folder in Hugging Face's cache": cache,

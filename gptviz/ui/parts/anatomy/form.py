@@ -12,6 +12,7 @@ import streamlit as st
 
 from gptviz.analysis.anatomy import NOTEBOOK
 from gptviz.engine.config import GPTConfig, divisors
+from gptviz.engine.kinds import gpt2s
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.ui.buttons import button
@@ -34,11 +35,11 @@ CHOICES: dict[str, Param[Any]] = {
 PARAMS = tuple(CHOICES.values())
 
 PRESETS: dict[str, GPTConfig] = {
-    "GPT-2 small": HUB_MODELS["gpt2"].config,
-    "medium": HUB_MODELS["gpt2-medium"].config,
-    "large": HUB_MODELS["gpt2-large"].config,
-    "XL": HUB_MODELS["gpt2-xl"].config,
-    "DistilGPT-2": HUB_MODELS["distilgpt2"].config,
+    "GPT-2 small": gpt2s(HUB_MODELS["gpt2"].config),
+    "medium": gpt2s(HUB_MODELS["gpt2-medium"].config),
+    "large": gpt2s(HUB_MODELS["gpt2-large"].config),
+    "XL": gpt2s(HUB_MODELS["gpt2-xl"].config),
+    "DistilGPT-2": gpt2s(HUB_MODELS["distilgpt2"].config),
     "Let's build GPT": NOTEBOOK,
     "the book's 124M": GPTConfig.from_dict(GPT_CONFIG_124M),
 }

@@ -1,0 +1,44 @@
+"""What a model has in place of what a page of the app explains.
+
+A page that a record does not name here explains that architecture, with numbers of its own. A sentence
+for a page that can do so for both goes when the page does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Instead:
+    """What a page `explains`, what a model `has` there, and the `page` that shows it, "" where none does yet.
+
+    Both are said in a sentence: "This page explains LayerNorm; this model has RMSNorm".
+    """
+
+    explains: str
+    has: str
+    page: str = ""
+
+
+LLAMA: Mapping[str, Instead] = {
+    "overview": Instead("GPT-2's way from a text to a guess", "other parts in its blocks"),
+    "embeddings": Instead("the sum of a token's and a position's vector", "a token's vector alone"),
+    "attention": Instead(
+        "scores of queries and keys that each head has for itself",
+        "turned ones, and keys that heads share",
+    ),
+    "feed_forward": Instead("layers with GELU", "SwiGLU, a gate and what it lets through"),
+    "positions": Instead(
+        "vectors that are added for a position", "queries and keys that are turned by it"
+    ),
+    "anatomy": Instead("the matrices of a GPT-2", "shared keys and values, and a gate"),
+    "residual_stream": Instead(
+        "what a GPT-2 adds to a token's and a position's vector",
+        "only a token's vector to begin with",
+    ),
+    "logit_lens": Instead("a lens through the last LayerNorm", "RMSNorm there"),
+    "why": Instead("votes that went through LayerNorms", "RMSNorms"),
+    "heads": Instead("habits of heads with keys of their own", "keys that heads share"),
+    "circuit": Instead("circuits of heads with keys of their own", "keys that heads share"),
+    "patching": Instead("places of a GPT-2 and what they bring back", "other places"),
+}
