@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gptviz import llama
 from gptviz.engine.attending import Append, attend, attend_in_groups
 from gptviz.engine.config import GPTConfig, Settings
 from gptviz.engine.kinds import Config, Model
@@ -21,7 +22,14 @@ from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.site import Shortcut, Site
 from gptviz.fast.kernels import modules_of
 from gptviz.llama import GroupedQueryAttention, LlamaModel, RMSNorm, apply_rope
-from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
+from gptviz.model import (
+    GELU,
+    FeedForward,
+    GPTModel,
+    LayerNorm,
+    MultiHeadAttention,
+    TransformerBlock,
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,22 @@ class NormPlace:
 
     module: str
     source: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """What its parts are called on the screen, and the classes whose lines a reader is shown.
+
+    `positions` says in a few words what a position does: "added to the stream", or "turns queries and keys".
+    """
+
+    norm: str
+    activation: str
+    positions: str
+    norm_class: type[nn.Module]
+    attention_class: type[nn.Module]
+    feed_forward_class: type[nn.Module]
+    block_class: type[nn.Module]
 
 
 @dataclass(frozen=True)
@@ -57,8 +81,9 @@ class Architecture:
     `hidden` are the sites of the feed-forward's hidden layer before its nonlinearity, and `active` the one after
     it, which the module `down` of a block takes: it is linear.
 
-    `context_length` is the number of tokens that a model reads. `built_with` yields (name, value) for each
-    setting of the config that can be read off the model's modules, once for each module that shows it.
+    `named` has the words and classes of its parts. `context_length` is the number of tokens that a model reads.
+    `built_with` yields (name, value) for each setting of the config that can be read off the model's modules,
+    once for each module that shows it.
     """
 
     model: type[nn.Module]
@@ -76,6 +101,7 @@ class Architecture:
     hidden: tuple[str, ...]
     active: str
     down: str
+    named: Named
     context_length: Callable[[Any], int]
     built_with: Callable[[Any], Iterator[tuple[str, object]]]
 
@@ -164,6 +190,15 @@ GPT2 = Architecture(
     hidden=("mlp_pre",),
     active="mlp_act",
     down="ff.layers.2",
+    named=Named(
+        "LayerNorm",
+        "GELU",
+        "added to the stream",
+        LayerNorm,
+        MultiHeadAttention,
+        FeedForward,
+        TransformerBlock,
+    ),
     context_length=lambda model: model.pos_emb.num_embeddings,
     built_with=_gpt_built_with,
 )
@@ -252,6 +287,15 @@ LLAMA = Architecture(
     hidden=("mlp_gate", "mlp_up"),
     active="mlp_act",
     down="ff.fc3",
+    named=Named(
+        "RMSNorm",
+        "SwiGLU",
+        "turns queries and keys",
+        RMSNorm,
+        GroupedQueryAttention,
+        llama.FeedForward,
+        llama.TransformerBlock,
+    ),
     context_length=lambda model: model.context_length,
     built_with=_llama_built_with,
 )
