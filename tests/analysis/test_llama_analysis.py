@@ -1,5 +1,6 @@
 """The analyses of a LlamaModel: identities, and passes that are written out."""
 
+import copy
 from functools import cache
 
 import numpy as np
@@ -32,6 +33,7 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.sites import sites_of
+from gptviz.teach import handout
 from gptviz.tokenizer import get_encoding
 from tests import asked, llamas
 from tests.conftest import random_lm
@@ -489,6 +491,30 @@ def test_every_place_of_the_machine_has_its_numbers(llama, address):
 
 
 # ---- everything else ----
+
+
+def test_no_hand_out_is_made_of_it(llama):
+    with pytest.raises(ValueError, match="is a LlamaModel, and the program in a hand-out computes"):
+        handout.handout(llama, "The cat")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_in_bfloat16_it_writes_alike_with_and_without_a_cache(family):
+    own = lm_of(family)
+    model = copy.deepcopy(own.model).to(torch.bfloat16)
+    lm = LanguageModel(model, own.tokenizer, own.config, "halved")
+    t = lm.trace(IDS)
+    torch.testing.assert_close(t.logits(), own.trace(IDS).logits(), atol=0.1, rtol=0.1)
+    table = analysis.attribution(t, lm, 7, 9)
+    logits = t.logits(-1)
+    assert table["contribution"].sum() == pytest.approx(float(logits[7] - logits[9]), abs=1e-5)
+    assert table["part"].iloc[-1] == "rounding"
+    cached, read = (
+        [step.id for step in lm.generate(IDS, 8, temperature=0, cache=cache)]
+        for cache in (True, False)
+    )
+    assert cached == read
+
 
 # what is about a vector that is added for a position
 REFUSED = {
