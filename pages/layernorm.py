@@ -27,7 +27,7 @@ label = words.as_code(scene.label)
 size = lm.config.emb_dim
 norms = {norm.name: norm for norm in norms_of(lm.model)}
 names = list(norms)
-told = says.TOLD[architecture_of(lm.config).words.norm]
+told = says.TOLD[architecture_of(lm.config).named.norm]
 
 
 def as_the_picture_calls_them(table: pd.DataFrame) -> pd.DataFrame:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from gptviz import llama
 from gptviz.engine import instead
 from gptviz.engine.attending import Append, attend, attend_in_groups
 from gptviz.engine.config import GPTConfig, Settings
@@ -23,14 +24,15 @@ from gptviz.engine.kinds import Config, Model
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.site import Shortcut, Site
 from gptviz.fast.kernels import modules_of
-from gptviz.llama import (
-    GroupedQueryAttention,
-    LlamaModel,
-    RMSNorm,
-    TransformerBlock as LlamaBlock,
-    apply_rope,
+from gptviz.llama import GroupedQueryAttention, LlamaModel, RMSNorm, apply_rope
+from gptviz.model import (
+    GELU,
+    FeedForward,
+    GPTModel,
+    LayerNorm,
+    MultiHeadAttention,
+    TransformerBlock,
 )
-from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 
 
 @dataclass(frozen=True)
@@ -46,19 +48,24 @@ class NormPlace:
 
 
 @dataclass(frozen=True)
-class Words:
-    """What the field calls the norms and the feed-forward's nonlinearity: entries of the glossary."""
+class Named:
+    """What its parts are called on the screen, and the classes whose lines a reader is shown.
+
+    `positions` says in a few words what a position does: "added to the stream", or "turns queries and keys".
+    """
 
     norm: str
     activation: str
+    positions: str
+    norm_class: type[nn.Module]
+    attention_class: type[nn.Module]
+    feed_forward_class: type[nn.Module]
+    block_class: type[nn.Module]
 
 
 @dataclass(frozen=True)
 class Architecture:
     """What is particular to one class of model.
-
-    `lines` are those of its functions that are shown as its code: of the whole "model", all but its head ("hidden"),
-    a "block", its "attention", and a "norm", as it is computed, and as its "formula".
 
     `sites` are the rows of its table, in the order of the pass, by name. `norms` are those of a block, in the
     order of the pass, and `final_norm` is the one after all blocks. A norm that is `centred` subtracts the
@@ -78,8 +85,9 @@ class Architecture:
     it, which the module `down` of a block takes: it is linear. Of two hidden sites the first is a gate: `bend`
     of a block is the function through which it goes, and the result is multiplied by the second.
 
-    `context_length` is the number of tokens that a model reads. `built_with` yields (name, value) for each
-    setting of the config that can be read off the model's modules, once for each module that shows it.
+    `named` has the words and classes of its parts. `context_length` is the number of tokens that a model reads.
+    `built_with` yields (name, value) for each setting of the config that can be read off the model's modules,
+    once for each module that shows it.
 
     `instead` says, of each page of the app that does not explain such a model, what it has in place of what the
     page is about. All other pages explain it.
@@ -87,7 +95,6 @@ class Architecture:
 
     model: type[nn.Module]
     config: type[Settings]
-    lines: Mapping[str, Callable[..., Any]]
     sites: Mapping[str, Site]
     norms: tuple[NormPlace, ...]
     final_norm: NormPlace
@@ -102,7 +109,7 @@ class Architecture:
     active: str
     down: str
     bend: Callable[[Any], Callable[[Tensor], Tensor]]
-    words: Words
+    named: Named
     context_length: Callable[[Any], int]
     built_with: Callable[[Any], Iterator[tuple[str, object]]]
     instead: Mapping[str, Instead] = field(default_factory=dict)
@@ -112,6 +119,20 @@ class Architecture:
         """The sites of the keys and the values that are kept for later tokens (a KV cache)."""
         kept = {site.in_past: name for name, site in self.sites.items()}
         return kept["keys"], kept["values"]
+
+    @property
+    def lines(self) -> dict[str, Callable[..., Any]]:
+        """The functions that are shown as the model's code, by name: a norm's as computed, and its "formula"."""
+        model: Any = self.model
+        norm: Any = self.named.norm_class
+        return {
+            "model": model.forward,
+            "hidden": model.final_hidden,
+            "block": self.named.block_class.forward,
+            "attention": self.named.attention_class.forward,
+            "norm": norm.forward,
+            "formula": getattr(norm, "formula", norm.forward),
+        }
 
 
 def _by_name(*sites: Site) -> dict[str, Site]:
@@ -179,14 +200,6 @@ def _gpt_built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
 GPT2 = Architecture(
     GPTModel,
     GPTConfig,
-    {
-        "model": GPTModel.forward,
-        "hidden": GPTModel.final_hidden,
-        "block": TransformerBlock.forward,
-        "attention": MultiHeadAttention.forward,
-        "norm": LayerNorm.forward,
-        "formula": LayerNorm.formula,
-    },
     _GPT2_SITES,
     norms=(NormPlace("norm1", "resid_pre"), NormPlace("norm2", "resid_mid")),
     final_norm=NormPlace("final_norm", "resid_post"),
@@ -201,7 +214,15 @@ GPT2 = Architecture(
     active="mlp_act",
     down="ff.layers.2",
     bend=lambda block: block.ff.layers[1],
-    words=Words(norm="LayerNorm", activation="GELU"),
+    named=Named(
+        "LayerNorm",
+        "GELU",
+        "added to the stream",
+        LayerNorm,
+        MultiHeadAttention,
+        FeedForward,
+        TransformerBlock,
+    ),
     context_length=lambda model: model.pos_emb.num_embeddings,
     built_with=_gpt_built_with,
 )
@@ -277,14 +298,6 @@ def _llama_built_with(model: LlamaModel) -> Iterator[tuple[str, object]]:
 LLAMA = Architecture(
     LlamaModel,
     LlamaConfig,
-    {
-        "model": LlamaModel.forward,
-        "hidden": LlamaModel.final_hidden,
-        "block": LlamaBlock.forward,
-        "attention": GroupedQueryAttention.forward,
-        "norm": RMSNorm.forward,
-        "formula": RMSNorm.forward,
-    },
     _LLAMA_SITES,
     norms=GPT2.norms,
     final_norm=GPT2.final_norm,
@@ -299,7 +312,15 @@ LLAMA = Architecture(
     active="mlp_act",
     down="ff.fc3",
     bend=lambda block: F.silu,
-    words=Words(norm="RMSNorm", activation="SwiGLU"),
+    named=Named(
+        "RMSNorm",
+        "SwiGLU",
+        "turns queries and keys",
+        RMSNorm,
+        GroupedQueryAttention,
+        llama.FeedForward,
+        llama.TransformerBlock,
+    ),
     context_length=lambda model: model.context_length,
     built_with=_llama_built_with,
     instead=instead.LLAMA,

@@ -1,5 +1,6 @@
 """The analyses of a LlamaModel: identities, and passes that are written out."""
 
+import copy
 from functools import cache
 
 import numpy as np
@@ -8,7 +9,17 @@ import torch
 from hypothesis import given, strategies as st
 
 from gptviz import analysis
-from gptviz.analysis import attention, copying, feed_forward, flow, machine, norms, patches, stream
+from gptviz.analysis import (
+    attention,
+    copying,
+    feed_forward,
+    flow,
+    machine,
+    norms,
+    patches,
+    stream,
+    turning,
+)
 from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.decoding_cost import work
 from gptviz.analysis.lens import row_keys, row_names
@@ -22,10 +33,12 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.sites import sites_of
+from gptviz.teach import handout
 from gptviz.tokenizer import get_encoding
 from tests import asked, llamas
+from tests.conftest import random_lm
 from tests.llamas import IDS
-from tests.test_llama import written_out
+from tests.test_llama import frequency, written_out
 
 CLOSE = {"atol": 1e-4, "rtol": 1e-4}
 FAMILIES = {
@@ -78,6 +91,51 @@ def test_rows_from_queries_and_keys_are_the_models_weights(llama):
     cell = attention.cell(llama, t, 1, 3, 9, 4)
     assert cell.weight == pytest.approx(t["attn", 1][3, 9, 4].item(), abs=1e-5)
     assert cell.divisor == llama.config.head_dim**0.5
+
+
+def test_the_dials_of_a_score_are_its_pairs(llama):
+    t = llama.trace(IDS)
+    d = llama.config.head_dim
+    group = 2 * llama.config.n_kv_groups // llama.config.n_heads
+    found = turning.dials(llama, t, 1, 2, 9, 4)
+    score = attention.cell(llama, t, 1, 2, 9, 4).score
+    assert found["turned"].sum() == pytest.approx(score, abs=1e-4)
+    q = t["q", 1][2, 9].double()
+    k = t["k", 1][group, 4].double()
+    att = llama.model.trf_blocks[1].att
+    if att.q_norm is not None:
+        with torch.no_grad():
+            q, k = (norm(row) for norm, row in ((att.q_norm, q), (att.k_norm, k)))
+    assert found["unturned"].sum() == pytest.approx(float(q.double() @ k.double()), abs=1e-4)
+    # two real turns of a plane, written out
+    f = 10_000.0 ** (-2 * np.arange(d // 2) / d)
+    assert found["frequency"].to_numpy() == pytest.approx(f)
+    between = np.arctan2(q[d // 2 :], q[: d // 2]) - np.arctan2(k[d // 2 :], k[: d // 2])
+    lengths = found["query_length"] * found["key_length"]
+    assert found["turned"].to_numpy() == pytest.approx(
+        (lengths * np.cos(between.numpy() + 5 * f)).to_numpy(), abs=1e-4
+    )
+    scores = turning.by_distance(llama, t, 1, 2, 9, 4, 12)
+    assert len(scores) == 13 and scores[5] == pytest.approx(score / d**0.5, abs=1e-4)
+    assert scores[0] == pytest.approx(found["unturned"].sum() / d**0.5, abs=1e-4)
+
+
+@pytest.mark.parametrize("n_heads", [4, 32])
+def test_where_nothing_is_turned_the_score_is_that_at_every_distance(n_heads):
+    lm = random_lm(n_heads=n_heads, emb_dim=96)
+    t = lm.trace([5, 6, 7, 5, 1])
+    score = attention.cell(lm, t, 1, 2, 4, 1).scaled
+    assert turning.by_distance(lm, t, 1, 2, 4, 1, 9) == pytest.approx(score)
+    found = turning.dials(lm, t, 1, 2, 4, 1)
+    assert (found["turned"] == found["unturned"]).all() and (found["turn"] == np.inf).all()
+
+
+def test_frequencies_are_those_of_llama_3s_scaling():
+    theirs = llamas.random_model("llama", rope_parameters=llamas.LLAMA3)
+    config = LlamaConfig.from_dict(llamas.book_config(theirs))
+    lm = LanguageModel(llamas.ours_of(theirs), get_encoding("mini"), config, "scaled")
+    expected = [frequency(pair, 8, llamas.book_config(theirs)) for pair in range(4)]
+    assert turning.frequencies(lm) == pytest.approx(expected)
 
 
 # ---- the sum behind a logit ----
@@ -433,6 +491,30 @@ def test_every_place_of_the_machine_has_its_numbers(llama, address):
 
 
 # ---- everything else ----
+
+
+def test_no_hand_out_is_made_of_it(llama):
+    with pytest.raises(ValueError, match="is a LlamaModel, and the program in a hand-out computes"):
+        handout.handout(llama, "The cat")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_in_bfloat16_it_writes_alike_with_and_without_a_cache(family):
+    own = lm_of(family)
+    model = copy.deepcopy(own.model).to(torch.bfloat16)
+    lm = LanguageModel(model, own.tokenizer, own.config, "halved")
+    t = lm.trace(IDS)
+    torch.testing.assert_close(t.logits(), own.trace(IDS).logits(), atol=0.1, rtol=0.1)
+    table = analysis.attribution(t, lm, 7, 9)
+    logits = t.logits(-1)
+    assert table["contribution"].sum() == pytest.approx(float(logits[7] - logits[9]), abs=1e-5)
+    assert table["part"].iloc[-1] == "rounding"
+    cached, read = (
+        [step.id for step in lm.generate(IDS, 8, temperature=0, cache=cache)]
+        for cache in (True, False)
+    )
+    assert cached == read
+
 
 # what is about a vector that is added for a position
 REFUSED = {

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from gptviz.analysis.head_roles import most_telling
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.kinds import Config
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sites import HasConfig, Key, scored
@@ -71,6 +72,28 @@ def head_sites(block: int | None) -> Keep:
         return [(site, block) for site in scored(lm)]
 
     return (("attn", block), compared, ("v", block), "z")
+
+
+def shares(config: Config, head: int) -> str:
+    """Which heads share a head's keys and values, as a sentence; "" where each has its own."""
+    size = config.n_heads // config.n_kv_groups
+    if size == 1:
+        return ""
+    group = head // size
+    first = group * size
+    to = "and" if size == 2 else "to"
+    return (
+        f"Head {head} is in **group {group}**: heads {first} {to} {first + size - 1} share its keys and "
+        "values."
+    )
+
+
+def turned(config: Config) -> str:
+    """What becomes of queries and keys before they are compared, as a sentence; "" for nothing."""
+    if architecture_of(config).scores == ("q", "k"):
+        return ""
+    normalised = "normalised, then " if config.to_dict()["qk_norm"] else ""
+    return f"Queries and keys are {normalised}turned by their positions (RoPE) before they are compared."
 
 
 def head_controls(scene: Scene) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gptviz import SITES, Edit
+from gptviz import Edit
+from gptviz.engine.sites import ALL_SITES
 from gptviz.ui.shell import change_words
 from gptviz.ui.shell.change_menu import Part, actions
 from tests.conftest import random_lm
@@ -44,7 +45,7 @@ def test_a_change_in_words(edit):
 
 
 def test_no_site_is_without_a_name():
-    assert set(change_words.PARTS) == set(SITES)
+    assert set(change_words.PARTS) == set(ALL_SITES)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.kind} {part.site}")
