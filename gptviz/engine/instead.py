@@ -28,13 +28,4 @@ LLAMA: Mapping[str, Instead] = {
         "vectors that are added for a position", "queries and keys that are turned by it"
     ),
     "anatomy": Instead("the matrices of a GPT-2", "shared keys and values, and a gate"),
-    "residual_stream": Instead(
-        "what a GPT-2 adds to a token's and a position's vector",
-        "only a token's vector to begin with",
-    ),
-    "logit_lens": Instead("a lens through the last LayerNorm", "RMSNorm there"),
-    "why": Instead("votes that went through LayerNorms", "RMSNorms"),
-    "heads": Instead("habits of heads with keys of their own", "keys that heads share"),
-    "circuit": Instead("circuits of heads with keys of their own", "keys that heads share"),
-    "patching": Instead("places of a GPT-2 and what they bring back", "other places"),
 }

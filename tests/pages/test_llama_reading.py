@@ -3,8 +3,6 @@
 Nine heads in three groups; the first has a beginning of text, the second query and key norms.
 """
 
-import re
-
 import numpy as np
 import pytest
 import torch
