@@ -23,7 +23,7 @@ from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.parts.attention import key as key_choice
 from gptviz.ui.shell import change_menu, state
-from gptviz.ui.shell.block import shares, turned
+from gptviz.ui.shell.block import shared_by, turned
 from gptviz.ui.shell.change_words import says
 from gptviz.ui.shell.strip import effect
 
@@ -392,7 +392,7 @@ with way:
         )
     if hide:
         st.markdown("The steps show the model's own numbers: nothing is hidden or rescaled here.")
-    of_its_kind = [said for said in (shares(config, head), turned(config)) if said]
+    of_its_kind = [said for said in (shared_by(config, head), turned(config)) if said]
     if of_its_kind:
         words.prose(" ".join(of_its_kind), "query", "key", "value")
     if own.moved:

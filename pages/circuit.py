@@ -617,8 +617,11 @@ words.prose(
     "do the same, you can remove either. Neither search is guaranteed to find the smallest circuit.",
     "head",
 )
+staying = ["the embeddings", f"the {scene.norm}s"]
+if any(name.endswith("bias") and ".att." in name for name, _ in lm.model.named_parameters()):
+    staying.append("the attention biases")
 st.caption(
-    "The embeddings, the LayerNorms and the attention biases always stay. The feed-forward layers "
+    f"{words.capital(words.listed(staying))} always stay. The feed-forward layers "
     f"stay, too, unless you switch them off: then each outputs {explained.gives}."
 )
 

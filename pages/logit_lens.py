@@ -182,8 +182,8 @@ with grid_place:
     )
 text = (
     "**What to look for.** Follow a column down and watch the answer take shape. Each column is a "
-    f"token, each row a depth: {read.how}. The cell shows the token that comes out on top; hover to see "
-    "the first ten. The last row is the real output. **What it is not.** "
+    f"token, each row a depth: {read.how.format(norm=scene.norm)}. The cell shows the token that "
+    "comes out on top; hover to see the first ten. The last row is the real output. **What it is not.** "
     f"{lenses.warning(which, scene.other is not None)}"
 )
 top = columns.columns(scene.run, parts, read.cells).ids[..., 0]
@@ -204,7 +204,7 @@ if len(pieces):
     )
 if scene.other is not None:
     text += " A dashed frame marks cells where the unchanged model has another token on top."
-words.prose(text, "token", "residual stream", "LayerNorm", "logit lens", "entropy")
+words.prose(text, "token", "residual stream", scene.norm, "logit lens", "entropy")
 lenses.say_how_to_fit(lm)
 sheet.example_row("A copied passage", "A quotation closes", "He and she", "Counting")
 

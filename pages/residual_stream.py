@@ -322,7 +322,7 @@ with right:
 st.subheader("What if there were no shortcut?", anchor=False)
 (alone, whole, cosine1), (alone2, whole2, cosine2) = work.without
 if block == layers - 1:
-    next_reader = "the final LayerNorm"
+    next_reader = f"the final {scene.norm}"
 else:
     next_reader = f"block {block + 1}"
 words.prose(
@@ -332,7 +332,7 @@ words.prose(
     f"the feed-forward's vector alone: norm {words.significant(alone2)} instead of "
     f"{words.significant(whole2)}, cosine {words.fixed(cosine2, 2)}. These numbers take this pass "
     "apart: a model without shortcuts would compute others from block 0 on.",
-    "LayerNorm",
+    scene.norm,
     "cosine",
 )
 with sheet.panel(

@@ -12,11 +12,13 @@ from tests import llamas
 from tests.llama_models import TEXT, both
 from tests.pages.conftest import open_all
 from tests.pages.test_any_model import use
-from tests.specs import floats, given, left_by_program, prose
+from tests.specs import charts, floats, given, left_by_program, prose, words
 
 FAMILIES = ("llama", "qwen3")
 CLOSE = {"atol": 1e-4, "rtol": 1e-4}
-BLOCK, HEAD, GROUP = 1, 4, 1
+BLOCK = 1
+HEAD = 4
+GROUP = 1  # which head 4 is in
 
 
 @pytest.fixture(params=FAMILIES)
@@ -70,3 +72,213 @@ def test_attention_has_the_turned_query_and_key_and_those_of_the_group(run_page,
     cell = left_by_program(at, "in_code_cell")["picture"]
     np.testing.assert_allclose(cell.weight, weights[9, 4], **CLOSE)
     assert len(ids) > 9
+
+
+# ---- what is read off the stream: the lens, the sum, the votes ----
+
+
+def halves(sites, n_layers):
+    """The stream at each depth by hooks, (R, T, D): into block 0, and after each attention and feed-forward."""
+    rows = [sites["resid_pre", 0]]
+    for block in range(n_layers):
+        rows += [sites["resid_mid", block], sites["resid_post", block]]
+    return torch.stack(rows)
+
+
+def test_each_cell_of_the_lens_is_transformers_norm_and_head(run_page, family, passed):
+    lm, ids, sites, out = passed
+    theirs = both(family)[1]
+    at = open_all(run_page("logit_lens", text=TEXT))
+    cells = left_by_program(at)["picture"]
+    stream = halves(sites, lm.config.n_layers)
+    with torch.no_grad():
+        expected = theirs.lm_head(theirs.model.norm(stream)).softmax(-1)
+    np.testing.assert_allclose(expected[-1], out.logits[0].softmax(-1), **CLOSE)
+    first = len(ids) - cells.ids.shape[1]
+    for row, column in np.ndindex(cells.ids.shape[:2]):
+        chances = expected[row, first + column]
+        np.testing.assert_allclose(
+            cells.probabilities[row, column], chances[cells.ids[row, column]], **CLOSE
+        )
+        assert chances.max() - chances[cells.ids[row, column, 0]] < 1e-6
+    assert "put it through the final RMSNorm" in words(at)
+
+
+def test_the_stream_is_as_long_and_the_writes_as_large_as_in_transformers(run_page, family, passed):
+    lm, _, sites, out = passed
+    at = open_all(run_page("residual_stream", text=TEXT, block=1))
+    found = left_by_program(at)["picture"]
+    stream = halves(sites, lm.config.n_layers)
+    np.testing.assert_allclose(stream[::2][:-1], torch.stack(out.hidden_states[:-1])[:, 0], **CLOSE)
+    writes = stream.diff(dim=0)
+    np.testing.assert_allclose(found.sizes, stream.norm(dim=-1), **CLOSE)
+    np.testing.assert_allclose(found.writes, writes.norm(dim=-1), **CLOSE)
+    cosines = torch.cosine_similarity(stream[:-1], writes, dim=-1)
+    np.testing.assert_allclose(found.cosines, cosines, **CLOSE)
+    end = stream[-1]
+    parts = torch.cat([stream[:1], writes])
+    np.testing.assert_allclose(found.shares, (parts * end).sum(-1) / end.square().sum(-1), **CLOSE)
+    assert "drop" not in words(at)  # of the lines of a block it shows those that this one has
+
+
+def test_the_votes_are_the_heads_outputs_along_the_logits_direction(run_page, family, passed):
+    lm, ids, sites, out = passed
+    theirs = both(family)[1]
+    mine, other = out.logits[0, -1].topk(2).indices.tolist()
+    at = open_all(run_page("why", text=TEXT, target=mine, against=other, block=BLOCK, head=HEAD))
+    table = left_by_program(at)["picture"]
+    end = sites["resid_post", lm.config.n_layers - 1][-1].double()
+    norm = theirs.model.norm
+    root = (end.square().mean() + norm.variance_epsilon).sqrt()
+    head = theirs.lm_head.weight.detach().double()
+    direction = (head[mine] - head[other]) * norm.weight.detach().double() / root  # (D,)
+    d = lm.config.head_dim
+    rows = table.set_index(["part", "block", "head"])["contribution"]
+    for block, layer in enumerate(theirs.model.layers):
+        out_proj = layer.self_attn.o_proj.weight.detach().double()
+        z = sites["z", block][-1].double()
+        for h in range(lm.config.n_heads):
+            own = slice(h * d, (h + 1) * d)
+            vote = float(direction @ out_proj[:, own] @ z[own])
+            assert rows["head", block, h] == pytest.approx(vote, abs=1e-4)
+    parts = table[table["part"].isin(["embedding", "head", "feed-forward"])]
+    difference = float(out.logits[0, -1, mine] - out.logits[0, -1, other])
+    assert parts["contribution"].sum() == pytest.approx(difference, abs=1e-4)
+    assert len(table) == len(parts) + 2  # the sum, and the model's own number
+    # which token the opened head read: its weight times the group's value
+    read = left_by_program(at, "in_code_read")["picture"]
+    weights = out.attentions[BLOCK][0, HEAD, -1].double()
+    value = sites["v", BLOCK].unflatten(1, (-1, d))[:, GROUP].double()
+    own = slice(HEAD * d, (HEAD + 1) * d)
+    out_proj = theirs.model.layers[BLOCK].self_attn.o_proj.weight.detach().double()
+    given_by = weights * (value @ (direction @ out_proj[:, own]))  # (T,)
+    np.testing.assert_allclose(read.given[HEAD], given_by, **CLOSE)
+    assert "the final RMSNorm divides" in words(at)
+    assert len(ids) == len(given_by)
+
+
+# ---- the bench: what a patch and a muted head do, in transformers' model ----
+
+OTHER = "The mat sat on the cat, and the mat slept."
+
+
+def patched_in(model, ids, changes):
+    """The last logits of transformers' model where some modules give, or get, something else.
+
+    `changes`: (module's name, whether its input, how it is changed: (1, T, n) -> (1, T, n)).
+    """
+    handles = []
+    for name, is_input, change in changes:
+        module = model.get_submodule(name)
+        if is_input:
+            handles.append(
+                module.register_forward_pre_hook(lambda m, x, change=change: (change(x[0]),))
+            )
+        else:
+            handles.append(module.register_forward_hook(lambda m, x, y, change=change: change(y)))
+    try:
+        with torch.no_grad():
+            return model(torch.tensor([ids])).logits[0, -1].double()
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def taken(model, ids, name, is_input):
+    """What the module gives, or gets, for a text: (1, T, n)."""
+    found = []
+
+    def keep(x):
+        found.append(x)
+        return x
+
+    patched_in(model, ids, [(name, is_input, keep)])
+    return found[0]
+
+
+PLACES = {
+    "z": ("o_proj", True),
+    "q": ("q_proj", False),
+    "k": ("k_proj", False),
+    "v": ("v_proj", False),
+}
+
+
+def head_columns(old, new, index, d):
+    """`old` with the columns of one head, or group, from `new`."""
+    mixed = old.clone()
+    mixed[..., index * d : (index + 1) * d] = new[..., index * d : (index + 1) * d]
+    return mixed
+
+
+def test_a_patch_of_keys_is_one_of_a_whole_group_as_in_transformers(run_page, family, passed):
+    lm, ids, _, _ = passed
+    theirs = both(family)[1]
+    other = lm.encode(OTHER)
+    apart = patched_in(theirs, ids, []) - patched_in(theirs, other, [])
+    last = int(apart.argmin()), int(apart.argmax())  # the words between which the texts differ most
+    assert len(other) == len(ids)
+    at = open_all(
+        run_page("patching", text=TEXT, other=OTHER, target=last[1], against=last[0], patch_go=True)
+    )
+    table = left_by_program(at)["picture"]
+    d = lm.config.head_dim
+    own = patched_in(theirs, ids, [])
+    before = float(own[last[0]] - own[last[1]])
+    for site, (projection, is_input) in PLACES.items():
+        rows = table[(table["site"] == site) & (table["block"] == BLOCK)].set_index("head")
+        count = lm.config.n_kv_groups if site in "kv" else lm.config.n_heads
+        assert [*rows.index] == [*range(count)]
+        name = f"model.layers.{BLOCK}.self_attn.{projection}"
+        new = taken(theirs, other, name, is_input)
+        for index in range(count):
+            change = lambda x, index=index, new=new: head_columns(x, new, index, d)  # noqa: E731
+            logits = patched_in(theirs, ids, [(name, is_input, change)])
+            expected = float(logits[last[0]] - logits[last[1]]) - before
+            assert rows["change"][index] == pytest.approx(expected, abs=1e-4), (site, index)
+    # the map has a column a head: those of a group show its number
+    maps = [chart for chart in charts(at) if len(chart["data"]) == len(PLACES) + 1]
+    (drawn,) = maps
+    keys = np.array(drawn["data"][2]["z"], float)
+    changes = table[table["site"] == "k"]["change"].to_numpy().reshape(-1, lm.config.n_kv_groups)
+    unit = "change" if "logits" in drawn["data"][2]["hovertemplate"] else "effect"
+    effects = table[table["site"] == "k"][unit].to_numpy().reshape(changes.shape)
+    np.testing.assert_allclose(keys, np.repeat(effects, 3, axis=1), atol=1e-3)
+    assert "heads 0 to 2 share" in words(at) or "heads 3 to 5" in words(at) or "6 to 8" in words(at)
+
+
+def test_a_path_to_a_groups_keys_is_that_of_three_passes_of_transformers(run_page, family, passed):
+    """Wang et al.'s: the sender's output from the other text, all other heads' kept; then the keys alone."""
+    lm, ids, _, _ = passed
+    theirs = both(family)[1]
+    other = lm.encode(OTHER)
+    apart = patched_in(theirs, ids, []) - patched_in(theirs, other, [])
+    last = int(apart.argmin()), int(apart.argmax())  # the words between which the texts differ most
+    reader = 2  # the block of the reader, whose group is `GROUP`
+    at = open_all(
+        run_page("patching", text=TEXT, other=OTHER, target=last[1], against=last[0], patch_go=True,
+                 path_into=f"k{reader}.{GROUP}", path_go=True)
+    )  # fmt: skip
+    table = left_by_program(at, "in_code_path")["picture"].set_index(["block", "head"])
+    d = lm.config.head_dim
+    outputs = {b: f"model.layers.{b}.self_attn.o_proj" for b in range(lm.config.n_layers)}
+    own_z = {b: taken(theirs, ids, name, True) for b, name in outputs.items()}
+    other_z = {b: taken(theirs, other, name, True) for b, name in outputs.items()}
+    keys = f"model.layers.{reader}.self_attn.k_proj"
+    own = patched_in(theirs, ids, [])
+    for block, head in [(0, 0), (0, 7), (1, 4)]:
+        frozen = []
+        for b, name in outputs.items():
+            z = own_z[b]
+            if b == block:
+                z = head_columns(own_z[b], other_z[b], head, d)
+            frozen.append((name, True, lambda x, z=z: z))
+        found = []
+        patched_in(
+            theirs, ids, [*frozen, (keys, False, lambda x, found=found: found.append(x) or x)]
+        )
+        change = lambda x, new=found[0]: head_columns(x, new, GROUP, d)  # noqa: E731
+        logits = patched_in(theirs, ids, [(keys, False, change)])
+        expected = (logits - own)[last[0]] - (logits - own)[last[1]]
+        assert table["change"][block, head] == pytest.approx(float(expected), abs=1e-4)
+    assert f"the keys of group {reader}·{GROUP}" in [button.label for button in at.button]

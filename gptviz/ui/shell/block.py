@@ -74,7 +74,7 @@ def head_sites(block: int | None) -> Keep:
     return (("attn", block), compared, ("v", block), "z")
 
 
-def shares(config: Config, head: int) -> str:
+def shared_by(config: Config, head: int) -> str:
     """Which heads share a head's keys and values, as a sentence; "" where each has its own."""
     size = config.n_heads // config.n_kv_groups
     if size == 1:
