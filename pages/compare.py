@@ -164,7 +164,7 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> sheet.Scene |
             edit.check(model.config, len(reading.ids))
             fit.append(edit.of(model.config))
         except ValueError as error:
-            said = words.escaped(says(edit, shown=partial(words.show_id, model)))
+            said = words.escaped(says(edit, (), partial(words.show_id, model), model.config))
             st.warning(f"On the right “{said}” is left out: {words.escaped(str(error))}.")
     tokens = tuple(model.tokens(reading.ids))
     run = Run(key, tuple(reading.ids), tuple(fit))
@@ -173,8 +173,9 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> sheet.Scene |
 
 def changes_of(side: sheet.Scene) -> str:
     """What is changed in a side's model, in words; "" where nothing is."""
-    show = partial(words.show_id, side.lm)
-    return ", ".join(says(edit, shown=show) for edit in side.run.edits)
+    lm = side.lm
+    show = partial(words.show_id, lm)
+    return ", ".join(says(edit, (), show, lm.config) for edit in side.run.edits)
 
 
 # Where nobody chose, a changed model stands beside the unchanged one. What an address says of another model

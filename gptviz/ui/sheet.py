@@ -187,7 +187,7 @@ def why_same(
             unseen(edit, site, block, config, count, head, position) for site, block in places
         ]
         if reasons and reasons[0] is not None and None not in reasons:
-            change = says(edit, scene.labels, partial(show_id, scene.lm))
+            change = says(edit, scene.labels, partial(show_id, scene.lm), config)
             without_effect.setdefault(reasons[0], []).append(change)
     sentences = []
     made = len(scene.run.edits)

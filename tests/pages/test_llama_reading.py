@@ -3,16 +3,21 @@
 Nine heads in three groups; the first has a beginning of text, the second query and key norms.
 """
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
 import gptviz
+from gptviz.analysis.patches import Patch
+from gptviz.digits import gigabytes
+from gptviz.models.loading import load
 from tests import llamas
 from tests.llama_models import TEXT, both
 from tests.pages.conftest import open_all
 from tests.pages.test_any_model import use
-from tests.specs import charts, floats, given, left_by_program, prose, words
+from tests.specs import charts, floats, given, in_numbers, left_by_program, prose, words
 
 FAMILIES = ("llama", "qwen3")
 CLOSE = {"atol": 1e-4, "rtol": 1e-4}
@@ -282,3 +287,113 @@ def test_a_path_to_a_groups_keys_is_that_of_three_passes_of_transformers(run_pag
         expected = (logits - own)[last[0]] - (logits - own)[last[1]]
         assert table["change"][block, head] == pytest.approx(float(expected), abs=1e-4)
     assert f"the keys of group {reader}·{GROUP}" in [button.label for button in at.button]
+
+
+def test_a_patch_of_a_groups_keys_is_framed_for_its_heads_and_said(run_page, family, passed):
+    lm, ids, _, _ = passed
+    edit = Patch("k", BLOCK, head=GROUP).edit(lm.encode(OTHER))
+    words_of = {"target": ids[-1], "against": ids[-2]}
+    at = run_page("patching", text=TEXT, other=OTHER, edits=str(edit), patch_go=True, **words_of)
+    (drawn,) = [chart for chart in charts(at) if len(chart["data"]) == len(PLACES) + 1]
+    shapes = drawn["layout"]["shapes"]
+    assert len(shapes) == lm.config.n_heads // lm.config.n_kv_groups
+    assert f"block {BLOCK} group {GROUP} keys as in another text" in str(given(at, "changes"))
+
+
+def test_what_a_head_brings_to_a_circuit_is_that_of_transformers(run_page, family, passed):
+    lm, ids, _, out = passed
+    theirs = both(family)[1]
+    token, against = out.logits[0, -1].topk(2).indices.tolist()
+    inside = {(0, 2), (1, 4), (2, 7)}
+    at = run_page("circuit", text=TEXT, target=token, against=against, null="zero",
+                  circuit="0.2+1.4+2.7", measure="probability")  # fmt: skip
+    brings = left_by_program(at)["picture"]  # (L, H)
+    d = lm.config.head_dim
+
+    def only(heads):
+        """The probability of the token where all other heads give zero."""
+
+        def muted(z, block):
+            kept = torch.zeros_like(z)
+            for _, head in (one for one in heads if one[0] == block):
+                kept = head_columns(kept, z, head, d)
+            return kept
+
+        changes = [
+            (f"model.layers.{b}.self_attn.o_proj", True, lambda z, b=b: muted(z, b))
+            for b in range(lm.config.n_layers)
+        ]
+        return float(patched_in(theirs, ids, changes).softmax(-1)[token])
+
+    for head in [(0, 2), (1, 4), (2, 7), (0, 0), (1, 5)]:
+        expected = only(inside | {head}) - only(inside - {head})
+        assert brings[head] == pytest.approx(expected, abs=1e-5)
+    assert "The embeddings and the RMSNorms always stay." in words(at)
+
+
+# ---- writing, and two models side by side ----
+
+
+def test_the_cache_has_a_key_and_a_value_for_each_group(run_page, family, passed):
+    lm, ids, _, _ = passed
+    at = run_page("generate", text=TEXT, written=4, temperature=0.0, ask="cache")
+    said = words(at)
+    read = len(ids) + 3
+    cache = transformers_cache(both(family)[1], [*ids, *ids[:3]])
+    assert f"{read} tokens × 3 groups × {lm.config.head_dim} numbers × 4 bytes" in said
+    kept = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+    assert f"= {gigabytes(kept)} now" in said
+    assert "With a key and a value for each of the 9 heads it would be 3 times as much." in said
+
+
+def transformers_cache(model, ids):
+    """transformers' own cache after a text."""
+    with torch.no_grad():
+        return model(torch.tensor([ids]), use_cache=True).past_key_values
+
+
+def test_a_token_taken_out_of_the_cache_is_one_that_transformers_masks(run_page, family, passed):
+    _, ids, _, _ = passed
+    theirs = both(family)[1]
+    at = run_page("generate", text=TEXT, temperature=0.0, ask="surgery", surgery_at=3)
+    table = left_by_program(at, "in_code_surgery")["picture"].set_index("id")
+    seen = torch.ones(1, len(ids), dtype=torch.long)
+    seen[0, 3] = 0
+    with torch.no_grad():
+        logits = theirs(
+            torch.tensor([ids[-1:]]),
+            attention_mask=seen,
+            position_ids=torch.tensor([[len(ids) - 1]]),
+            past_key_values=transformers_cache(theirs, ids[:-1]),
+        ).logits[0, -1]
+    np.testing.assert_allclose(table["logit_after"], logits[[*table.index]], **CLOSE)
+    assert (table["logit_after"] - table["logit_before"]).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("right", ["text", "mini-untrained"])
+def test_a_llama_beside_itself_or_a_gpt2(run_page, family, passed, right):
+    _, _, _, out = passed
+    lm, theirs = both(family)
+    own = out.logits[0]
+    if right == "text":
+        at = run_page("compare", text=TEXT, vs="text", vs_text=OTHER)
+        place = own.shape[0] - 1
+        other = patched_in(theirs, lm.encode(OTHER), [])
+    else:
+        at = run_page("compare", text=TEXT, vs="model", vs_model=right)
+        place, theirs_at = places(words(at))
+        with torch.no_grad():
+            gpt2 = load(right)
+            other = gpt2.model(torch.tensor([gpt2.encode(TEXT)]))[0, theirs_at]
+    table = in_numbers(at, "compare-next")
+    for side, logits in (("left", own[place]), ("right", other)):
+        rows = table.dropna(subset=[f"{side}_id", side])
+        expected = logits.softmax(-1)[rows[f"{side}_id"].astype(int).to_numpy()]
+        np.testing.assert_allclose(rows[side], expected, **CLOSE)
+        assert len(rows) >= 10
+
+
+def places(said):
+    """The positions of the two tokens that the page compares, as it says them."""
+    found = re.search(r"We compare .*?position (\d+)\) with .*?position (\d+)\)", said)
+    return int(found[1]), int(found[2])

@@ -58,7 +58,7 @@ def draw(
         if change.edit is None:
             sentence = short
         else:
-            sentence = words.says(change.edit, labels, partial(show_id, lm))
+            sentence = words.says(change.edit, labels, partial(show_id, lm), lm.config)
         if status == "made":
             note = next(silent)
         else:
