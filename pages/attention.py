@@ -394,7 +394,7 @@ with way:
         st.markdown("The steps show the model's own numbers: nothing is hidden or rescaled here.")
     of_its_kind = [said for said in (shared_by(config, head), turned(config)) if said]
     if of_its_kind:
-        words.prose(" ".join(of_its_kind), "query", "key", "value")
+        words.prose(" ".join(of_its_kind), "group", "query", "key", "value")
     if own.moved:
         st.markdown(f"You see the steps of the **{side}** model.")
     put = {"attn": "the weights (6)", "z": "the output (8)"}

@@ -672,7 +672,7 @@ if every is not None:
         text = f"{text} Next: {', '.join(coming)}."
     if shared:
         text = f"{text} {shared} A patch of these is one of the whole group."
-    words.prose(text)
+    words.prose(text, "group")
     sheet.sideways("patching_head_map", 760)
     panels = []
     for number, part in enumerate(HEAD_SITES):

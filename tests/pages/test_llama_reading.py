@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from transformers import PreTrainedTokenizerFast
 
 import gptviz
 from gptviz.analysis.patches import Patch
@@ -18,6 +19,7 @@ from tests.llama_models import TEXT, both
 from tests.pages.conftest import open_all
 from tests.pages.test_any_model import use
 from tests.specs import charts, floats, given, in_numbers, left_by_program, prose, words
+from tests.tokenizer import families
 
 FAMILIES = ("llama", "qwen3")
 CLOSE = {"atol": 1e-4, "rtol": 1e-4}
@@ -71,12 +73,35 @@ def test_attention_has_the_turned_query_and_key_and_those_of_the_group(run_page,
     scores = torch.from_numpy(matrix(arrays["q"]) @ matrix(arrays["k"]).T) / d**0.5
     own = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
     np.testing.assert_allclose(own.softmax(-1), weights, **CLOSE)
-    said = prose(at)
+    said = words(at)
     assert "Head 4 is in **group 1**: heads 3 to 5 share its" in said
     assert ("normalised, then turned by their positions (RoPE)" in said) == (family == "qwen3")
     cell = left_by_program(at, "in_code_cell")["picture"]
     np.testing.assert_allclose(cell.weight, weights[9, 4], **CLOSE)
     assert len(ids) > 9
+
+
+@pytest.mark.parametrize("special", [False, True])
+def test_tokens_names_the_special_ones_and_what_stands_before_a_text(
+    run_page, family, passed, special
+):
+    lm, _, _, _ = passed
+    text = f"{TEXT} <|eot_id|>"
+    at = run_page("tokens", text=text, special=special)
+    chips = [chip["id"] for chip in given(at, "chips")["tokens"]]
+    said = prose(at)
+    if family == "qwen3":
+        assert chips == lm.encode(text) and "stands before every text" not in said
+        assert "marks the end of a text in training" in said
+        return
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=families.tokenizer_of("llama3"))
+    # transformers reads special tokens in every text
+    assert (chips == tokenizer(text)["input_ids"]) == special
+    assert chips[0] == tokenizer.convert_tokens_to_ids("<|begin_of_text|>")
+    assert "`<|begin_of_text|>`, `<|end_of_text|>` and `<|eot_id|>`" in said
+    assert f"`<|begin_of_text|>`, id {chips[0]}, stands before every text" in said
+    assert ("The switch is **on**" in said) == special
+    assert "3 blocks × 9 heads in 3 groups, 72 dimensions" in at.sidebar.caption[0].value
 
 
 # ---- what is read off the stream: the lens, the sum, the votes ----
