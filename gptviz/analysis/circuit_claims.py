@@ -531,8 +531,9 @@ def _changed(read: _Read, role: Role, receivers: Sequence[Receiver]) -> str:
     else:
         names = written([(block, head) for _, block, head in receivers])
         kinds = {"q": "queries", "k": "keys", "v": "values"}
-        if sites_of(read.lm.config)[role.reads].part == "group":
-            names = f"group {names}"
+        if receivers and sites_of(read.lm.config)[role.reads].part == "group":
+            part = "group" if len(receivers) == 1 else "groups"
+            names = f"{part} {names}"
         reached = f"the {kinds[role.reads]} of {names} alone"
     return f"what the head writes at {task.places[role.at]}, as {reached} read it"
 
