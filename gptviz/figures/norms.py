@@ -34,7 +34,7 @@ def norm_stops(steps: Both[Steps], dimension: int) -> list[Row]:
     sight, `ghost` the unchanged model's columns and moments, None where it has the same numbers.
     """
     if steps.now.has_mean:
-        stops = STOPS
+        stops: tuple[str, ...] = STOPS
         names, sentences = _words(steps.now)
         moments = _moments
     else:
