@@ -198,7 +198,8 @@ with right:
         which=() if scene.other is None else (shown,),
         on_cell=open_cell,
     )
-    text = "Each cell is the vote of a head (by its number), a bias or a feed-forward layer (ff). "
+    biases = ", a bias" if "attention bias" in set(table["part"]) else ""
+    text = f"Each cell is the vote of a head (by its number){biases} or a feed-forward layer (ff). "
     text += "Click a head to open it."
     if shown == sheet.DIFFERENCE:
         text += f" Parts before a change differ only because the final {scene.norm} divides by another number."

@@ -226,6 +226,27 @@ def taken(model, ids, name, is_input):
     return found[0]
 
 
+def gradient_at(model, ids, name, is_input, answers):
+    """The gradient of the difference of two last logits by what the module gives, or gets: (1, T, n)."""
+    found = []
+
+    def watch(x):
+        x = x.detach().requires_grad_()
+        found.append(x)
+        return x
+
+    module = model.get_submodule(name)
+    if is_input:
+        handle = module.register_forward_pre_hook(lambda m, x: (watch(x[0]),))
+    else:
+        handle = module.register_forward_hook(lambda m, x, y: watch(y))
+    try:
+        logits = model(torch.tensor([ids])).logits[0, -1]
+    finally:
+        handle.remove()
+    return torch.autograd.grad(logits[answers[0]] - logits[answers[1]], found[0])[0]
+
+
 PLACES = {
     "z": ("o_proj", True),
     "q": ("q_proj", False),
@@ -266,6 +287,9 @@ def test_a_patch_of_keys_is_one_of_a_whole_group_as_in_transformers(run_page, fa
             logits = patched_in(theirs, ids, [(name, is_input, change)])
             expected = float(logits[last[0]] - logits[last[1]]) - before
             assert rows["change"][index] == pytest.approx(expected, abs=1e-4), (site, index)
+        slope = gradient_at(theirs, ids, name, is_input, last)
+        guessed = ((new - taken(theirs, ids, name, is_input)) * slope)[0].unflatten(1, (count, d))
+        np.testing.assert_allclose(rows["estimate"], guessed.sum(dim=(0, 2)), **CLOSE)
     # the map has a column a head: those of a group show its number
     maps = [chart for chart in charts(at) if len(chart["data"]) == len(PLACES) + 1]
     (drawn,) = maps
