@@ -52,7 +52,7 @@ ROWS = [
     Row(
         "feed_forward",
         "the units of a block",
-        lambda _: list(feed_forward.sites(0)),
+        lambda _: [(site, 0) for site in ("resid_mid", "mlp_pre", "mlp_act", "mlp_out")],
         lambda lm, t: feed_forward.units(lm, t, 0, len(t) - 1),
     ),
     Row(

@@ -17,13 +17,13 @@ from gptviz.analysis.reach import positions_of
 from gptviz.both import Both
 from gptviz.figures import marks
 from gptviz.figures.head_grid import moved_words, words_of
-from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, runs, sheet, words
 from gptviz.ui.components import arcs, matrix
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.parts.attention import key as key_choice
 from gptviz.ui.shell import change_menu, state
+from gptviz.ui.shell.block import shared_by, turned
 from gptviz.ui.shell.change_words import says
 from gptviz.ui.shell.strip import effect
 
@@ -399,6 +399,9 @@ with way:
         )
     if hide:
         st.markdown("The steps show the model's own numbers: nothing is hidden or rescaled here.")
+    of_its_kind = [said for said in (shared_by(config, head), turned(config)) if said]
+    if of_its_kind:
+        words.prose(" ".join(of_its_kind), "group", "query", "key", "value")
     if own.moved:
         st.markdown(f"You see the steps of the **{side}** model.")
     put = {"attn": "the weights (6)", "z": "the output (8)"}
@@ -596,9 +599,7 @@ with sheet.details():
     if scene.other is not None:
         about += " `moved` is what a row's weights gained or lost, the larger of the two, averaged over the rows."
     sheet.numbers_of("heads", every_head, about, "what each head does")
-    sheet.code_of(
-        scene, [MultiHeadAttention.forward, attention.steps], attention.weights, block, one, hide
-    )
+    sheet.code_of(scene, ["attention", attention.steps], attention.weights, block, one, hide)
     sheet.code_of(
         scene, [], attention.cell, block, head, at, key, key="in_code_cell", what="one weight"
     )

@@ -18,7 +18,6 @@ from gptviz import Run
 from gptviz.analysis import circuit_passes, circuit_search as numbers, circuit_texts
 from gptviz.both import Both
 from gptviz.figures import shares as figures
-from gptviz.model import MultiHeadAttention
 from gptviz.ui import many, sheet, words
 from gptviz.ui.parts.circuit import story
 from gptviz.ui.shell import bench, changes, state
@@ -618,8 +617,11 @@ words.prose(
     "do the same, you can remove either. Neither search is guaranteed to find the smallest circuit.",
     "head",
 )
+staying = ["the embeddings", f"the {scene.norm}s"]
+if any(name.endswith("bias") and ".att." in name for name, _ in lm.model.named_parameters()):
+    staying.append("the attention biases")
 st.caption(
-    "The embeddings, the LayerNorms and the attention biases always stay. The feed-forward layers "
+    f"{words.capital(words.listed(staying))} always stay. The feed-forward layers "
     f"stay, too, unless you switch them off: then each outputs {explained.gives}."
 )
 
@@ -739,7 +741,7 @@ with sheet.details():
         numbers.each_brings,
         circuit_passes.Passes.of,
         circuit_passes.edits_of,
-        MultiHeadAttention.forward,
+        "attention",
     ]
     sheet.code_of(scene, sources, numbers.brings, *asked, measure=measure)
     sheet.code_of(

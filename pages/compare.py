@@ -18,7 +18,6 @@ from gptviz.both import Both
 from gptviz.figures import maps, next_token as figures
 from gptviz.figures.marks import window
 from gptviz.figures.shares import share_grid
-from gptviz.model import GPTModel
 from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.models.loading import on_disk
 from gptviz.ui import runs, sheet, words
@@ -165,7 +164,7 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> sheet.Scene |
             edit.check(model.config, len(reading.ids))
             fit.append(edit.of(model.config))
         except ValueError as error:
-            said = words.escaped(says(edit, shown=partial(words.show_id, model)))
+            said = words.escaped(says(edit, (), partial(words.show_id, model), model.config))
             st.warning(f"On the right “{said}” is left out: {words.escaped(str(error))}.")
     tokens = tuple(model.tokens(reading.ids))
     run = Run(key, tuple(reading.ids), tuple(fit))
@@ -174,8 +173,9 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> sheet.Scene |
 
 def changes_of(side: sheet.Scene) -> str:
     """What is changed in a side's model, in words; "" where nothing is."""
-    show = partial(words.show_id, side.lm)
-    return ", ".join(says(edit, shown=show) for edit in side.run.edits)
+    lm = side.lm
+    show = partial(words.show_id, lm)
+    return ", ".join(says(edit, (), show, lm.config) for edit in side.run.edits)
 
 
 # Where nobody chose, a changed model stands beside the unchanged one. What an address says of another model
@@ -541,7 +541,7 @@ with sheet.details():
         sheet.numbers_of("compare-streams", pd.DataFrame(by_depth), what="the streams")
     sheet.code_of(
         replace(scene, other=None),
-        [GPTModel.forward, compare.block_apart, compare.streams_apart],
+        ["model", compare.block_apart, compare.streams_apart],
         compare.side_by_side,
         text=scene.text,
         other=sheet.Code(right.load),

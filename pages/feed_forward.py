@@ -35,7 +35,7 @@ prompt = sheet.read_text(frame)
 last = prompt.lm.config.n_layers - 1
 chosen = state.BLOCK.within(last + 1)
 block = last if chosen is None else chosen
-scene = sheet.trace(prompt, keep=[*feed_forward.sites(block), ("resid_post", last)])
+scene = sheet.trace(prompt, keep=[*feed_forward.sites(prompt.lm, block), ("resid_post", last)])
 
 lm = scene.lm
 at = scene.position
@@ -85,7 +85,7 @@ with above:
         terms=["block"],
         about=both.map(lambda u: np.concatenate([u.before, u.written])),
         what=f"what the feed-forward of block {block} makes of {label}",
-        sites=feed_forward.sites(block),
+        sites=feed_forward.sites(lm, block),
         position=at,
     )
     strips = both.map(lambda u: [u.given, u.before, u.after, u.written])

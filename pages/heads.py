@@ -15,7 +15,6 @@ from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import trial as hold
 from gptviz.both import Both
 from gptviz.figures import heads as figures, marks
-from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, sheet, words
 from gptviz.ui.parts.heads import looking, trial
 from gptviz.ui.parts.heads.waiting import wait_for
@@ -419,7 +418,7 @@ with sheet.details():
     )
     sheet.code_of(
         scene,
-        [MultiHeadAttention.forward, formulas.role_keys, formulas.shares],
+        ["attention", formulas.role_keys, formulas.shares],
         head_roles.head_table,
     )
     if general is not None:

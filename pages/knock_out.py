@@ -9,7 +9,6 @@ import streamlit as st
 from gptviz.analysis import ablation, shares
 from gptviz.both import Both
 from gptviz.figures import candidates as figures
-from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet, words
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.shell import bench, change_menu, muted, state, target
@@ -73,7 +72,7 @@ if measure == "loss":
 def program() -> None:
     """The program, in *Details*."""
     pair = (explained.token, explained.against)
-    sheet.code_of(scene, [TransformerBlock.forward], ablation.knock_out, pair, null, scene.position)
+    sheet.code_of(scene, ["block"], ablation.knock_out, pair, null, scene.position)
 
 
 if not sheet.is_wanted(MAP, lm, scene.position + 1, parts):

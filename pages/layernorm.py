@@ -1,4 +1,4 @@
-"""Every LayerNorm: what it is given, what it makes of it, and why."""
+"""Every norm, LayerNorm or RMSNorm: what it is given, what it makes of it, and why."""
 
 import numpy as np
 import pandas as pd
@@ -6,12 +6,13 @@ import streamlit as st
 
 from gptviz.analysis import norms as numbers
 from gptviz.both import Both
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.layer_norms import norms_of
 from gptviz.figures.maps import Map, Scale
-from gptviz.figures.norms import NEARLY_ONE, norm_stops
-from gptviz.model import LayerNorm
+from gptviz.figures.norms import norm_stops
 from gptviz.ui import sheet, words
 from gptviz.ui.components.spread import draw_spread
+from gptviz.ui.parts.layernorm import told as says
 
 NORM = sheet.Param("ln_norm", str, "block 0 · norm1", sheet.if_there)
 DIMENSION: sheet.Param[int | None] = sheet.Param("ln_dim", int, None, sheet.if_there)
@@ -26,15 +27,13 @@ label = words.as_code(scene.label)
 size = lm.config.emb_dim
 norms = {norm.name: norm for norm in norms_of(lm.model)}
 names = list(norms)
-
-# what the picture calls each of numbers.STAGES
-CALLED = ("In", "Minus the mean", "Divided by √variance", "Times scale", "Plus shift")
+told = says.TOLD[architecture_of(lm.config).named.norm]
 
 
 def as_the_picture_calls_them(table: pd.DataFrame) -> pd.DataFrame:
     """The stages by the names of the picture's buttons; a norm without a shift ends with its scale."""
-    named = table.assign(stage=CALLED)
-    if now.has_shift:
+    named = table.assign(stage=told.stages)
+    if now.has_shift or not now.has_mean:
         return named
     return named[:-1]
 
@@ -45,34 +44,20 @@ above = st.container()
 with st.container(horizontal=True):
     name = NORM.choose("Norm", names, st.selectbox, width=220)
     steps = sheet.of(scene, numbers.inside, name, scene.position)
-    told = "Its mark is orange. You can also click a bar of scale or shift below."
+    marked = "Its mark is orange. You can also click a bar of scale or shift below."
     largest = numbers.largest_dimension(steps.now)
-    empty = "the one farthest from the mean"
-    dimension = DIMENSION.index("Dimension", size, largest, empty, width=300, help=told)
+    empty = f"the one farthest from {told.middle}"
+    dimension = DIMENSION.index("Dimension", size, largest, empty, width=300, help=marked)
 given = steps.map(lambda s: s.before)
-leaving = steps.map(lambda s: float(s.after.var()))
+leaving = steps.map(lambda s: s.spread(s.after))
 place = name.replace("block ", "block").split(" · ")  # as a file's name has it: "block0", "norm1"
 which = (*place, f"dimension{dimension}")
 now = steps.now
 parts = numbers.variance_parts(now)
-how = "squeezes"
-if now.deviation < 1:
-    how = "stretches"
-sentence = f"LayerNorm slides the {size} numbers of {label} to mean zero and {how} them to standard deviation one."
-if parts.normalised < NEARLY_ONE:  # the token's numbers are all (nearly) the same
-    sentence = (
-        f"LayerNorm slides the {size} numbers of {label} to mean zero; they differ too little for "
-        "standard deviation one."
-    )
-learned_by = "its scale"
-changes = "changes"
-if now.has_shift:
-    learned_by = "its scale and shift"
-    changes = "change"
-sentence += f" Then {learned_by} {changes} both again."
+sentence = says.first_sentences(now, parts, label)
 where = name.replace("final", "the final norm")
 if leaving.moved:
-    sentence += f" After {where}, the variance goes **{leaving.arrow('3')}**."
+    sentence += f" After {where}, the {told.square} goes **{leaving.arrow('3')}**."
 with above:
     sheet.say(
         scene,
@@ -89,11 +74,11 @@ with above:
         norm_stops(steps, dimension),
         dimension,
         alt,
+        centred=now.has_mean,
         saved=scene.saved("layernorm_histograms", alt, *which),
     )
     caption = (
-        f"Each brick is one of the {size} numbers. Line: the mean. Band: one standard deviation to "
-        f"each side (its square is the variance). Orange: dimension {dimension}."
+        f"Each brick is one of the {size} numbers. {told.marked} Orange: dimension {dimension}."
     )
     if given.moved:
         caption += " Grey outline and open mark: the model before your change."
@@ -104,7 +89,7 @@ with above:
 tables = sheet.of(scene, numbers.worked_out, name, scene.position, dimension)
 stages = tables.map(lambda pair: pair[0])
 arithmetic = tables.now[1]  # of the chosen dimension, step by step
-st.subheader("What does each step do to mean and variance?", anchor=False)
+st.subheader(told.heading, anchor=False)
 sheet.table("stages", stages.map(as_the_picture_calls_them))
 st.subheader(f"How is the number of dimension {dimension} worked out?", anchor=False)
 sheet.table("step by step", Both(arithmetic))
@@ -116,14 +101,18 @@ st.subheader("What comes into every norm, and what leaves it?", anchor=False)
 sheet.end_unless_near("norms")
 said = st.container()
 with st.container(horizontal=True):
-    quantity = QUANTITY.choose("Show each token's", numbers.QUANTITIES)
+    quantity = told.quantities[0]
+    if len(told.quantities) > 1:
+        quantity = QUANTITY.choose("Show each token's", told.quantities)
     grids = sheet.of(scene, numbers.norm_grids, quantity)
     before = grids.map(lambda g: g[0])
     after = grids.map(lambda g: g[1])
     shown = sheet.shown(scene, before)
 is_variance = quantity == "variance"
+called = quantity
 scale: Scale = "signed"
 if is_variance:
+    called = told.square
     scale = "log"
 with said:
     least_before = words.significant(float(before.now.min()))
@@ -131,18 +120,20 @@ with said:
     least_after = words.significant(float(after.now.min()))
     most_after = words.significant(float(after.now.max()))
     text = (
-        f"Before the norms, the {quantity} of a token's numbers lies between {least_before} and {most_before}. "
+        f"Before the norms, the {called} of a token's numbers lies between {least_before} and {most_before}. "
         f"After them, it lies between {least_after} and {most_after}."
     )
     if quantity == "mean":
-        text += f" Each norm subtracts the mean; any mean after it comes from {learned_by}."
+        text += (
+            f" Each norm subtracts the mean; any mean after it comes from {says.learned(now)[0]}."
+        )
     sources = [norm.source for norm in norms.values()]
     sheet.say(
         scene,
         text,
-        terms=["mean", "residual stream"],
+        terms=[told.term, "residual stream"],
         about=before,
-        what="what the LayerNorms are given",
+        what=f"what the {told.name}s are given",
         sites=sources,
     )
     if before.moved:
@@ -162,23 +153,23 @@ def pick(row: int, column: int) -> None:
     scene.select(column)
 
 
-titles = (f"{quantity} before", f"{quantity} after")
+titles = (f"{called} before", f"{called} after")
 sheet.maps(
     scene,
     "layernorm_grids",
     [Map(titles[0], before, scale, titles[0]), Map(titles[1], after, scale, titles[1])],
     names,
-    f"The {quantity} of every token's values before and after each of the {len(names)} norms",
+    f"The {called} of every token's values before and after each of the {len(names)} norms",
     at=(names.index(name), scene.position),
     pick=pick,
     show=shown,
     joint=True,
-    which=(quantity,),
+    which=(called.replace(" ", "_"),),
 )
 middle = "have a mean of 0"
 resting = 0.0  # what a norm brings every token to
 if is_variance:
-    middle = "have a variance of 1"
+    middle = f"have a {called} of 1"
     resting = 1.0
 if shown == sheet.DIFFERENCE:
     middle = "are as before the change"
@@ -194,9 +185,9 @@ sheet.curves(
         "after": after.map(lambda grid: grid[:, scene.position]),
     },
     names,
-    quantity,
-    f"The {quantity} of {scene.label} (position {scene.position}) before and after each norm",
-    which=(quantity,),
+    called,
+    f"The {called} of {scene.label} (position {scene.position}) before and after each norm",
+    which=(called.replace(" ", "_"),),
     at=names.index(name),
     log=is_variance,
     rest=resting,
@@ -205,44 +196,10 @@ st.caption(f"{label} on its way through the model, norm by norm.")
 
 # ---- why not 1: scale and shift ----
 
-st.subheader(f"Why is the variance {words.significant(parts.after)} and not 1?", anchor=False)
-variance = words.significant(now.variance, 4)
-normalised = words.significant(parts.normalised, 6)
-smallest_scale = words.significant(float(now.scale.min()))
-largest_scale = words.significant(float(now.scale.max()))
-scaled = words.significant(parts.scaled, 4)
-sentences = [
-    "After dividing by √(variance + eps), the variance is variance / (variance + eps) = "
-    f"{variance} / ({variance} + {now.eps_written}) = {normalised}.",
-    "Next, each dimension is multiplied by its own scale, here between "
-    f"{smallest_scale} and {largest_scale}: the variance becomes {scaled}.",
-]
-trained = "the scale"
-if now.has_shift:
-    trained = "scale and shift"
-    shift = words.significant(parts.shift)
-    together = words.significant(parts.together)
-    after_shift = words.significant(parts.after, 4)
-    sentences.append(
-        "Last, each dimension gets its own shift. The shifts add their variance, "
-        f"{shift}, and twice their covariance with the scaled values, {together}: "
-        f"{scaled} + {shift} + {words.term(together)} = **{after_shift}**."
-    )
-sentences.append(f"Training chooses {trained} to suit the layer that reads the result.")
-words.prose(" ".join(sentences), "variance", "dimension")
-
+st.subheader(f"Why is the {told.square} {words.significant(parts.after)} and not 1?", anchor=False)
+words.prose(says.why_not_one(now, parts, told.square), told.square, "dimension")
 if size > 1:
-    by_all, by_less = numbers.two_variances(now.before)
-    apart = "0 %"
-    if by_all:
-        apart = words.percent(by_less / by_all - 1)
-    words.prose(
-        f"**Divided by N, not by N − 1.** LayerNorm adds up {size} squares and divides by {size}: "
-        f"{words.significant(by_all, 6)}. By default `torch.var` divides by {size - 1} and gives "
-        f"{words.significant(by_less, 6)}, {apart} more. `unbiased=False` asks for N, because "
-        "these numbers are all there are, not a sample.",
-        "variance",
-    )
+    words.prose(says.how_divided(now), told.square)
 words.prose(
     "The blocks of a GPT are **pre-norm**: one norm comes before attention, one before the "
     "feed-forward layer. The first transformer was **post-norm**: it added each result first, "
@@ -276,12 +233,37 @@ if now.has_shift:
     nothing = "The lines mark no effect: a scale of 1, a shift of 0."
 st.caption(f"All tokens share these numbers. {nothing}")
 
+# ---- the norms of queries and keys, where a model has them ----
+
+if lm.config.get("qk_norm"):
+    inside_block = norms[name].block
+    if inside_block is None:
+        inside_block = lm.config.n_layers - 1
+    st.subheader("Which norms does a head have of its own?", anchor=False)
+    words.prose(
+        f"In each block this model also brings every head's query and key to a common size, by an RMSNorm over "
+        f"the {lm.config.head_dim} numbers of a head; then they are turned by their positions. For {label} in "
+        f"block {inside_block}, the root of the mean square:",
+        "query",
+        "key",
+        "RMSNorm",
+        "mean square",
+    )
+    own = sheet.of(scene, numbers.head_norms, inside_block, scene.position)
+    sheet.table("norms of heads", own)
+    if lm.config.n_kv_groups < lm.config.n_heads:
+        st.caption("The heads of a group share a key: those of the keys are the groups.")
+
+# ---- details ----
+
 caption = "One row per norm and token, before and after."
+if not now.has_mean:
+    caption += " Nothing is subtracted: each mean is 0 here, and the variance is the mean square."
 with sheet.details():
     sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)
     sheet.code_of(
         scene,
-        [LayerNorm.forward, LayerNorm.formula, numbers.norm_steps],
+        [*told.sources, numbers.norm_steps],
         numbers.norm_grids,
         quantity,
         run=lambda: numbers.run_norm(lm.model, name, scene.trace),

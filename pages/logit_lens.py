@@ -12,7 +12,6 @@ from gptviz import Run
 from gptviz.analysis import lens
 from gptviz.analysis.reads import of_text
 from gptviz.both import Both
-from gptviz.model import LayerNorm
 from gptviz.ui import runs, sheet, words
 from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.lens_cells import legend_of
@@ -183,8 +182,8 @@ with grid_place:
     )
 text = (
     "**What to look for.** Follow a column down and watch the answer take shape. Each column is a "
-    f"token, each row a depth: {read.how}. The cell shows the token that comes out on top; hover to see "
-    "the first ten. The last row is the real output. **What it is not.** "
+    f"token, each row a depth: {read.how.format(norm=scene.norm)}. The cell shows the token that "
+    "comes out on top; hover to see the first ten. The last row is the real output. **What it is not.** "
     f"{lenses.warning(which, scene.other is not None)}"
 )
 top = columns.columns(scene.run, parts, read.cells).ids[..., 0]
@@ -205,7 +204,7 @@ if len(pieces):
     )
 if scene.other is not None:
     text += " A dashed frame marks cells where the unchanged model has another token on top."
-words.prose(text, "token", "residual stream", "LayerNorm", "logit lens", "entropy")
+words.prose(text, "token", "residual stream", scene.norm, "logit lens", "entropy")
 lenses.say_how_to_fit(lm)
 sheet.example_row("A copied passage", "A quotation closes", "He and she", "Counting")
 
@@ -447,7 +446,7 @@ with sheet.details():
         trial.table(tried)
     sheet.code_of(
         scene,
-        [read.logits, LayerNorm.forward],
+        [read.logits, "norm"],
         read.cells,
         start,
         stop,

@@ -14,7 +14,6 @@ from gptviz.digits import weight as short
 from gptviz.engine.sampling import Sampling
 from gptviz.figures import next_token as figures
 from gptviz.figures.marks import token_ticks
-from gptviz.model import GPTModel
 from gptviz.ui import sheet, tables, words
 from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.shell.target import candidates_at, logits_at
@@ -267,4 +266,4 @@ if last:
     caption += " The last row is the mean."
 with sheet.details():
     sheet.numbers_of("loss", lambda: found.map(table_of), caption)
-    sheet.code_of(scene, [lesson.loss_steps, surprises, GPTModel.forward], losses)
+    sheet.code_of(scene, [lesson.loss_steps, surprises, "model"], losses)

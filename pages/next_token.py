@@ -16,7 +16,6 @@ from gptviz.engine.sampling import AS_IT_IS, Sampling, distribution, draw
 from gptviz.figures import next_token as figures
 from gptviz.figures.candidates import all_others, candidate_rows, column_heads
 from gptviz.figures.marks import UNCHANGED
-from gptviz.model import GPTModel
 from gptviz.ui import sheet, words
 from gptviz.ui.components.candidates import candidate_bars, held_sliders
 from gptviz.ui.shell import prompt as prompt_box, sampling as controls, state, target
@@ -354,7 +353,7 @@ def details(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
             run_first_block(scene.lm, scene.run.ids)
             distribution(target.logits_at(scene.run, scene.position), sampling)
 
-        sources = (GPTModel.forward, GPTModel.final_hidden, distribution)
+        sources = ("model", "hidden", distribution)
         sheet.code_of(scene, sources, numbers.next_table, scene.position, sampling, ids, run=run)
         asked = (scene.position, sampling)
         sheet.code_of(

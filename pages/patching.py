@@ -16,12 +16,13 @@ from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen
 from gptviz.both import Both
+from gptviz.engine.sites import sites_of
 from gptviz.figures import maps, marks
-from gptviz.model import TransformerBlock
 from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.parts.patching import guessed, other as second, through
 from gptviz.ui.shell import bench, target
+from gptviz.ui.shell.block import shared_by
 
 SITE = sheet.Param("patch_site", str, "resid_pre", sheet.if_there)
 OF_MANY = sheet.Param("patch_many", str, "z", sheet.if_there)  # what is patched in a set of texts
@@ -262,7 +263,7 @@ def patched(
     """`patching` of these sites for the selected position; None where it waits for a click."""
     different = differing(pair.own.ids[: at + 1], pair.other.ids[: at + 1])
     after = at + 1 - different[0] if different else 0
-    places = sum(config.n_heads if site in HEAD_SITES else after for site in sites)
+    places = sum(sites_of(config)[s].count(config) if s in HEAD_SITES else after for s in sites)
     passes = config.n_layers * places  # that change anything, about
     # half starts half way up
     slow = sheet.is_asked_for(lm, at + 1, passes if pair.own.edits else passes // 2)
@@ -303,9 +304,18 @@ def measured(
     return None if now is None else Both(now, was)
 
 
-def grids(tables: Both[pd.DataFrame], count: int) -> Both[np.ndarray]:
-    """Their effects, a map a site: (S, L, T) or (S, L, H)."""
-    return tables.map(lambda t: t[size].to_numpy(float).reshape(count, config.n_layers, -1))
+def grids(tables: Both[pd.DataFrame], sites: tuple[str, ...]) -> Both[np.ndarray]:
+    """Their effects, a map a site: (S, L, T) or (S, L, H). The heads of a group have the group's."""
+
+    def grid(table: pd.DataFrame, name: str) -> np.ndarray:
+        effects = table[table["site"] == name][size].to_numpy(float)
+        cells = effects.reshape(config.n_layers, -1)
+        if name in HEAD_SITES:
+            of_head = [sites_of(config)[name].of_head(h, config) for h in range(config.n_heads)]
+            return cells[:, of_head]  # (L, K) -> (L, H)
+        return cells
+
+    return tables.map(lambda table: np.stack([grid(table, name) for name in sites]))
 
 
 def effect_at(effects: Both[np.ndarray], place: tuple[int, int]) -> Both[float]:
@@ -351,13 +361,11 @@ def part_of(by_part: Both[np.ndarray], number: int) -> Both[np.ndarray]:
 
 def cells_of(site: str) -> list[tuple[int, int]]:
     """(block, position) or, for what a head has, (block, head) of the patches of a site that are made."""
-    places = "heads" if site in HEAD_SITES else "positions"
-    return [
-        (edit.block, place)
-        for edit in patches
-        if edit.site == site and isinstance(edit.block, int)
-        for place in getattr(edit, places) or ()
-    ]
+    made_there = [(e.block, e) for e in patches if e.site == site and isinstance(e.block, int)]
+    if site not in HEAD_SITES:
+        return [(block, place) for block, edit in made_there for place in edit.positions or ()]
+    every_head = range(config.n_heads)
+    return [(b, h) for b, edit in made_there for h in every_head if edit.is_of_head(b, h, config)]
 
 
 # ---- what an effect is, in words ----
@@ -468,7 +476,7 @@ with picture:
     found = measured(ends, (site,), f"patching_{site}")
 if found is not None:
     n = at + 1
-    effects = grids(found, 1).map(lambda e: e[0])
+    effects = grids(found, (site,)).map(lambda e: e[0])
     both = zip(scene.labels[:n], (words.show_id(lm, i) for i in other.ids[:n]), strict=True)
     # one word, or two where the texts differ
     words_at = [tuple(dict.fromkeys(pair)) for pair in both]
@@ -505,7 +513,7 @@ if found is not None:
         place = rows_of[row]
         reached[row, position] = any(
             ((edit.site, edit.block) != place or position not in (edit.positions or ()))
-            and unseen(edit, *place, config.n_layers, n, position=position) is None
+            and unseen(edit, *place, config, n, position=position) is None
             for edit in patches
         )
 
@@ -633,13 +641,16 @@ words.prose(said, "head", "query", "key", "value")
 sheet.end_unless_near("patching_heads")
 every = measured(ends, (site, *HEAD_SITES), "patching_heads")
 if every is not None:
-    by_part = grids(every.map(lambda t: t[t["site"] != site]), len(HEAD_SITES))
+    by_part = grids(every, HEAD_SITES)
     outputs = by_part.now[HEAD_SITES.index("z")]
     order = np.argsort(-np.abs(outputs).ravel(), kind="stable")[: 1 + NEXT]
     (block, head), *after = [divmod(int(i), config.n_heads) for i in order]
     of_head = by_part.map(lambda e: dict(zip(HEAD_SITES, e[:, block, head].tolist(), strict=True)))
     inside = {part: effect for part, effect in of_head.now.items() if part != "z"}
     names = {part: "attention pattern" if part == "attn" else PARTS[part][0] for part in inside}
+    shared = shared_by(config, head)
+    if shared:
+        names |= {part: f"group’s {names[part]}" for part in ("k", "v")}
     most = max(inside, key=lambda part: abs(inside[part]))
     rest = [
         f"its {names[part]} {in_short(effect)}" for part, effect in inside.items() if part != most
@@ -659,7 +670,9 @@ if every is not None:
         text = "No patched head moves the answer noticeably."
     if coming:
         text = f"{text} Next: {', '.join(coming)}."
-    words.prose(text)
+    if shared:
+        text = f"{text} {shared} A patch of these is one of the whole group."
+    words.prose(text, "group")
     sheet.sideways("patching_head_map", 760)
     panels = []
     for number, part in enumerate(HEAD_SITES):
@@ -682,7 +695,8 @@ if every is not None:
     )
 
     def pick_head(block: int, head: int, part: int, source: second.Other = other) -> None:
-        second.toggle(Patch(HEAD_SITES[part], block, head=head).edit(source.ids), source)
+        of_head = sites_of(config)[HEAD_SITES[part]].of_head(head, config)
+        second.toggle(Patch(HEAD_SITES[part], block, head=of_head).edit(source.ids), source)
 
     size_of = config.n_layers, config.n_heads
     cell_clicks("patching_head_map", *size_of, pick_head, panels=len(HEAD_SITES))
@@ -705,8 +719,11 @@ if every is not None:
     OF_MANY.within(offered)
     part = OF_MANY.value
     if part in HEAD_SITES:
+        row_of = sites_of(config)[part]
         rows = [
-            f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)
+            f"block {b} · {row_of.part} {h}"
+            for b in range(config.n_layers)
+            for h in range(row_of.count(config))
         ]
         noun = f"the {PARTS[part][0]} of {{}}"
     else:
@@ -772,7 +789,7 @@ with sheet.details():
     both_texts()
     sheet.code_of(
         as_before(scaled),
-        [TransformerBlock.forward, activation_patching.estimates],
+        ["block", activation_patching.estimates],
         activation_patching.patching,
         clean_text,
         corrupt_text,

@@ -8,7 +8,6 @@ from gptviz.analysis import stream as numbers
 from gptviz.both import Both
 from gptviz.figures import stream as figures
 from gptviz.figures.maps import Map
-from gptviz.model import TransformerBlock
 from gptviz.training.live import gradients as lesson
 from gptviz.training.live.parts import NoShortcutBlock
 from gptviz.ui import sheet, words
@@ -324,7 +323,7 @@ with right:
 st.subheader("What if there were no shortcut?", anchor=False)
 (alone, whole, cosine1), (alone2, whole2, cosine2) = work.without
 if block == layers - 1:
-    next_reader = "the final LayerNorm"
+    next_reader = f"the final {scene.norm}"
 else:
     next_reader = f"block {block + 1}"
 words.prose(
@@ -334,7 +333,7 @@ words.prose(
     f"the feed-forward's vector alone: norm {words.significant(alone2)} instead of "
     f"{words.significant(whole2)}, cosine {words.fixed(cosine2, 2)}. These numbers take this pass "
     "apart: a model without shortcuts would compute others from block 0 on.",
-    "LayerNorm",
+    scene.norm,
     "cosine",
 )
 with sheet.panel(
@@ -419,7 +418,7 @@ with sheet.details():
 
     caption = "A row per contribution and token: the numbers of the two maps."
     sheet.numbers_of("residual-stream-all", every_token, caption, "every token", "–")
-    sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
+    sheet.code_of(scene, ["block"], numbers.stream)
     # of a changed model: the floor is where the unchanged stream ends
     unchanged = scene.unchanged
     sheet.code_of(

@@ -22,6 +22,7 @@ OFFLINE = ("mini", "gpt2")  # tokenizers that need no network: they are always c
 HELLO = "Hello, world!"  # the second text in the batch of words, beside the prompt
 MOST_WORDS = 12  # words and punctuation marks of the prompt that are in the batch
 MOST_RANKS = 12  # of a token's merges whose ranks are listed
+MOST_SPECIAL = 4  # special tokens that are named
 SOURCES = ALICE, PROMPT = "a chapter of Alice", "this prompt"
 # The text that the word and the character tokenizer learn their vocabularies from.
 FIT = sheet.Param("tok_fit", str, ALICE, sheet.if_there)
@@ -282,12 +283,22 @@ with byte:
 st.subheader("Special tokens", anchor=False)
 end = numbers.end_of_text(encoding, text)
 name = words.as_code(tokenizer.END_OF_TEXT)
-if end is None:
+switch = "on" if scene.special else "off"
+special = sorted(tokenizer.typed_specials(encoding), key=encoding.encode_single_token)
+if end is None and special:
+    special_names = list(map(words.as_code, special[:MOST_SPECIAL]))
+    if len(special) > MOST_SPECIAL:
+        special_names.append(f"{len(special) - MOST_SPECIAL} more")
+    words.prose(
+        f"This model's tokenizer, {words.escaped(encoding.name)}, has no {name}. It has "
+        f"{words.listed(special_names)}. If you type such a name, it is plain text; "
+        f"with *Special tokens* on (in the sidebar), it is one token. The switch is **{switch}**."
+    )
+elif end is None:
     words.prose(
         f"This model's tokenizer, {words.escaped(encoding.name)}, has no {name}: everything you type is text."
     )
 else:
-    switch = "on" if scene.special else "off"
     in_prompt = "Your text does not contain it, so the switch has no effect now."
     if end.lengths is not None:
         off, on = end.lengths
@@ -298,6 +309,11 @@ else:
         f"*Special tokens* on (in the sidebar), it is one token, id {end.id}. The switch is "
         f"**{switch}**. "
         f"{in_prompt}"
+    )
+for id in tokenizer.begins_of(encoding):
+    words.prose(
+        f"{words.as_code(words.show_id(scene.lm, id))}, id {id}, stands before every text, and nobody types it: "
+        "so the model was trained."
     )
 
 caption = (

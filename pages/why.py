@@ -14,7 +14,6 @@ from gptviz.both import Both
 from gptviz.figures import shares as figures
 from gptviz.figures.maps import Map
 from gptviz.figures.marks import token_ticks
-from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, many, sheet, words
 from gptviz.ui.parts.why import depth, flow, paths
 from gptviz.ui.shell import bench, change_menu, muted as muting, state
@@ -199,10 +198,11 @@ with right:
         which=() if scene.other is None else (shown,),
         on_cell=open_cell,
     )
-    text = "Each cell is the vote of a head (by its number), a bias or a feed-forward layer (ff). "
+    biases = ", a bias" if "attention bias" in set(table["part"]) else ""
+    text = f"Each cell is the vote of a head (by its number){biases} or a feed-forward layer (ff). "
     text += "Click a head to open it."
     if shown == sheet.DIFFERENCE:
-        text += " Parts before a change differ only because the final LayerNorm divides by another number."
+        text += f" Parts before a change differ only because the final {scene.norm} divides by another number."
     st.caption(text)
     parts = [
         change_menu.Part("head", block, head),
@@ -212,11 +212,11 @@ with right:
     change_menu.menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
 divisor = numbers.spread(scene.trace, lm.model, at)
 shift = ", and count its shift as a part of its own"
-if lm.model.final_norm.shift is None:
+if "final shift" not in set(table["part"]):
     shift = ""
 text = (
     "**Why this is a sum.** Every part only adds to the residual stream. Hold the number by which the "
-    f"final LayerNorm divides at its value here ({words.significant(divisor, 4)}){shift}: then each "
+    f"final {scene.norm} divides at its value here ({words.significant(divisor, 4)}){shift}: then each "
     "part's contribution reaches the logit by itself. What raises all logits alike counts as 0. A "
     "part's vote, its *share* of the sum, is *direct*: what later parts make of it counts as theirs."
 )
@@ -224,7 +224,7 @@ if "edit" in set(table["part"]):
     text += " `edit` is what the change put into the stream in place of the parts' contributions."
 if "rounding" in set(table["part"]):
     text += " This model computes in bfloat16, which rounds the stream at every step; `rounding` is the sum of it."
-words.prose(text, "residual stream", "LayerNorm")
+words.prose(text, "residual stream", scene.norm)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes", "He and she")
 
 # ---- a head, opened ----
@@ -352,10 +352,10 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         )
     text = (
         "**Why they differ.** Without a head, *later parts* read a different stream and contribute "
-        "something else, the *LayerNorms* divide by another number, and *other heads step in*. On "
+        f"something else, the *{scene.norm}s* divide by another number, and *other heads step in*. On "
         "the dotted line, both numbers are the same."
     )
-    words.prose(text, "LayerNorm", "residual stream")
+    words.prose(text, scene.norm, "residual stream")
 
     def effects() -> pd.DataFrame:
         """The direct share of a whole attention is that of its heads and its bias."""
@@ -418,8 +418,8 @@ with sheet.details():
     caption = "What each token gave through each head of the opened block; the last row is each head's share."
     sheet.numbers_of(f"why-block{block}", lambda: read.map(by_token), caption, what=what_read)
     sources: list[Any] = [
-        TransformerBlock.forward,
-        LayerNorm.formula,
+        "block",
+        "formula",
         numbers.reader,
         numbers.attribution,
     ]

@@ -19,6 +19,7 @@ import gptviz
 from gptviz import analysis, lessons
 from gptviz.analysis import jacobian_lens, readings
 from gptviz.analysis.surgery import Operation, surgery
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.beams import beam_search
 from gptviz.engine.generate import generate_batch
 from gptviz.engine.layer_norms import norms_of
@@ -79,7 +80,7 @@ def _asked(function: Callable[..., Any], lm: Any, t: Trace) -> Callable[[], Any]
     given["writes"] = torch.eye(t.config.emb_dim)[:2]
     given["direction"] = torch.linspace(-1, 1, t.config.emb_dim, dtype=torch.float64)
     given["row"] = torch.full((t.config.n_heads, 4), 0.25)
-    given["values"] = torch.ones(t.config.n_heads, 4, t.config.emb_dim // t.config.n_heads)
+    given["values"] = torch.ones(t.config.n_heads, 4, t.config.head_dim)
     if "reading" in names:
         given["reading"] = readings.word_reading(t, lm, 5, 9, 7)
     first = [lm, t] if names[0] == "lm" else [t, lm]
@@ -139,7 +140,7 @@ def of_model(lm: Any, t: Trace) -> Iterator[tuple[str, Callable[[], Any]]]:
         "attn.0=uniform",
         "mlp_out.1=sample",
         "resid_pre.1@3=ids5+9+9+5",
-        "embed=+2*tok5",
+        f"{architecture_of(lm.config).start}=+2*tok5",
     ]
     yield "trace", lambda: of_sites(lm.trace(IDS))
     yield "trace, edited", lambda: of_sites(lm.trace(IDS, edits=edits))

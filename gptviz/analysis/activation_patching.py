@@ -48,6 +48,7 @@ from gptviz.analysis.patches import (
     patches_of,
 )
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import index_of, listed, one_of
 from gptviz.engine.language_model import LanguageModel
@@ -206,6 +207,7 @@ def of_pair(
         "q",
         "k",
         "v",
+        *architecture_of(lm.config).scores,
         *(site for site in sites if site != "attn" or estimate),
     ]
     passes = passes_of(lm, clean_and_corrupt, target, position, direction, keep)

@@ -4,7 +4,10 @@ The model computes scores, masks them, scales them and applies softmax (`MultiHe
 the scores are scaled before they are masked, as in the formula of "Attention Is All You Need". Both give the
 same numbers, since minus infinity stays minus infinity when it is divided.
 
-Shapes: H heads, T tokens, D emb_dim, d = head_dim = D / H, V the vocabulary size.
+Where a model turns queries and keys by their positions, the turned ones are meant; where heads share a key and
+a value, each head is given those of its group.
+
+Shapes: H heads, T tokens, D emb_dim, d = head_dim, V the vocabulary size.
 """
 
 from dataclasses import dataclass
@@ -15,13 +18,26 @@ from torch import Tensor
 
 from gptviz.analysis.against import double
 from gptviz.analysis.reads import of_model, reads
-from gptviz.engine.architecture import GPT2
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 
-HEAD_SITES = (*GPT2.scores, "v", "attn", "z")  # the sites of a block that are split by heads
+
+def head_sites(lm: LanguageModel, *_: object) -> tuple[str, ...]:
+    """The sites of a block in the order of a head's steps: query, key, value, weights, output."""
+    return (*architecture_of(lm.config).scores, "v", "attn", "z")
+
+
+@undisturbed
+def of_heads(trace: Trace, site: str, block: int) -> Tensor:
+    """A site of keys, values or queries for each head, (H, T, d): heads that share one have the same."""
+    value = trace[site, block]
+    size = trace.config.n_heads // len(value)
+    if size == 1:
+        return value
+    return value.repeat_interleave(size, dim=0)  # (K, T, d) -> (H, T, d)
 
 
 @reads(lambda lm, block, *_: (("attn", block),))
@@ -82,10 +98,13 @@ class AttentionSteps:
         return (self.scores / self.divisor).masked_fill(future, -torch.inf)
 
 
-@reads(lambda lm, block, *_: tuple((site, block) for site in HEAD_SITES))
+@reads(lambda lm, block, *_: tuple((site, block) for site in head_sites(lm)))
 def steps(lm: LanguageModel, t: Trace, block: int, head: int) -> AttentionSteps:
     """All steps of one head. Raises ValueError for a block or head that the model does not have."""
-    return AttentionSteps(*(t[site, block][head].clone() for site in HEAD_SITES))
+    query, key, value, weights_of, output = head_sites(lm)
+    sites = [of_heads(t, site, block) for site in (query, key, value)]
+    sites += [t[weights_of, block], t[output, block]]
+    return AttentionSteps(*(site[head].clone() for site in sites))
 
 
 @dataclass(frozen=True)
@@ -120,7 +139,7 @@ class CellArithmetic:
     weight: float | None
 
 
-@reads(lambda lm, block, *_: (("q", block), ("k", block)))
+@reads(lambda lm, block, *_: tuple((site, block) for site in architecture_of(lm.config).scores))
 def cell(
     lm: LanguageModel, t: Trace, block: int, head: int, query: int, key: int
 ) -> CellArithmetic:
@@ -129,7 +148,8 @@ def cell(
     It is computed in float64 from the float32 queries and keys of the pass, so that rounded numbers on the
     screen add up. Raises ValueError for a head or a position that does not exist.
     """
-    q, k = (t[site, block][head].double() for site in ("q", "k"))  # (T, d) each
+    sites = architecture_of(lm.config).scores
+    q, k = (of_heads(t, site, block)[head].double() for site in sites)  # (T, d) each
     divisor = q.shape[-1] ** 0.5
     products = q[query] * k[key]  # (d,)
     score = products.sum().item()
@@ -149,7 +169,7 @@ def softmax_row(scaled: Tensor) -> SoftmaxRow:
 
 
 def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
-    """The sites that `rows_of_attention` needs beside `q` and `k`: "attn" if the model has edits."""
+    """The sites that `rows_of_attention` needs beside the scores': "attn" if the model has edits."""
     if lm.edits:
         return ("attn",)
     return ()
@@ -170,8 +190,9 @@ def rows_of_attention(
         raise ValueError(f"an edited pass needs attn of block {block}: trace again and keep it")
     if trace.edits or trace.holds([("attn", block)]):
         return trace["attn", block][heads][:, positions, :n]
-    q = trace["q", block][heads][:, positions]  # (H, R, d)
-    k = trace["k", block][heads][:, :n]  # (H, n, d)
+    query, key = architecture_of(trace.config).scores
+    q = of_heads(trace, query, block)[heads][:, positions]  # (H, R, d)
+    k = of_heads(trace, key, block)[heads][:, :n]  # (H, n, d)
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (H, R, n)
     later = torch.arange(n) > positions[:, None]  # (R, n)
     return torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
@@ -219,7 +240,7 @@ def without_first(weights: Tensor) -> Tensor:
 
 
 def write_lengths(z: Tensor, out_proj: Tensor) -> Tensor:
-    """The length of what each head adds to the residual stream: z (H, T, d), out_proj (D, D) -> (H, T).
+    """The length of what each head adds to the residual stream: z (H, T, d), out_proj (D, H d) -> (H, T).
 
     With W (d, D), a head's part of out_proj, that is the vector z W. Its squared length is z (W W^T) z^T,
     which needs a (d, d) matrix for each head instead of the (T, D) vectors. In float64.

@@ -40,6 +40,7 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
+from gptviz.engine.sites import sites_of
 from gptviz.engine.undisturbed import undisturbed
 
 LEAST = 12  # texts: fewer say too little of a standard error
@@ -441,7 +442,10 @@ def _receivers(read: _Read, role: Role, claims: dict[str, Claim]) -> list[Receiv
     nearest = [claims[name].nearest for name in role.to]
     if not shown:
         shown = [head for head in nearest if head is not None]
-    return [(role.reads, block, head) for block, head in dict.fromkeys(shown)]
+    config = read.lm.config
+    site = sites_of(config)[role.reads]
+    reads = [(role.reads, block, site.of_head(head, config)) for block, head in shown]
+    return list(dict.fromkeys(reads))
 
 
 def _test(read: _Read, role: Role, claims: dict[str, Claim]) -> Claim:
@@ -449,7 +453,7 @@ def _test(read: _Read, role: Role, claims: dict[str, Claim]) -> Claim:
     if role.stands_in_for:
         return _test_of_stand_in(read, role, claims)
     receivers = _receivers(read, role, claims)
-    how = _changed(read.task, role, receivers), read.task.others[role.other]
+    how = _changed(read, role, receivers), read.task.others[role.other]
     if role.to and not receivers:
         reason = f"No {' or '.join(role.to)} head is shown that it could reach."
         return _nothing(read, role, how, reason)
@@ -519,13 +523,17 @@ def _tests(read: _Read, role: Role, seen: _Seen, effects: Values) -> dict[str, N
     return tests
 
 
-def _changed(task: Task, role: Role, receivers: Sequence[Receiver]) -> str:
+def _changed(read: _Read, role: Role, receivers: Sequence[Receiver]) -> str:
     """What path patching puts in the place of what, in words."""
+    task = read.task
     if not role.to:
         reached = "the logits alone"
     else:
         names = written([(block, head) for _, block, head in receivers])
         kinds = {"q": "queries", "k": "keys", "v": "values"}
+        if receivers and sites_of(read.lm.config)[role.reads].part == "group":
+            part = "group" if len(receivers) == 1 else "groups"
+            names = f"{part} {names}"
         reached = f"the {kinds[role.reads]} of {names} alone"
     return f"what the head writes at {task.places[role.at]}, as {reached} read it"
 

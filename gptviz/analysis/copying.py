@@ -11,6 +11,7 @@ Shapes in comments: V vocabulary, D emb_dim, d = D / H of one head.
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,9 +23,9 @@ from gptviz.engine import forward
 from gptviz.engine.architecture import architecture_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
+from gptviz.engine.sites import sites_of
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
-from gptviz.model import TransformerBlock
 
 ROWS = 2048  # tokens of the vocabulary at a time: some milliseconds under the lock
 TOP = 5
@@ -119,15 +120,21 @@ def _copied(
 ) -> float:
     """The share of tokens whose own logit is among the largest where the head at (block, head) writes alone."""
     block = lm.model.trf_blocks[at[0]]
-    d = lm.config.head_dim
-    head_slice = slice(at[1] * d, (at[1] + 1) * d)
+    head_slice = _rows(lm, "q", at[1])
     with forward.running(lm.model):
-        value = block.att.W_value(block.norm1(stream))[:, head_slice]  # (n, d)
+        value = block.att.W_value(block.norm1(stream))[:, _rows(lm, "v", at[1])]  # (n, d)
         # (n, D)
         written = lm.model.final_norm(sign * value @ block.att.out_proj.weight[:, head_slice].T)
         logits = kernels.linear(written, lm.model.out_head.weight)  # (n, V)
         above = (logits > logits.gather(1, ids[:, None])).sum(dim=1)
     return float((above < TOP).float().mean())
+
+
+def _rows(lm: LanguageModel, site: str, head: int) -> slice:
+    """The rows of this site's projection that a head uses; those of its group where heads share them."""
+    d = lm.config.head_dim
+    place = sites_of(lm.config)[site].of_head(head, lm.config)
+    return slice(place * d, (place + 1) * d)
 
 
 def ordinary_tokens(lm: LanguageModel) -> int:
@@ -172,25 +179,35 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, flo
 
 
 def _eigenvalues(
-    lm: LanguageModel, block: TransformerBlock, like: torch.Tensor, out: torch.Tensor
+    lm: LanguageModel, block: Any, like: torch.Tensor, out: torch.Tensor
 ) -> list[tuple[float, float]]:
     """Return, for each head of a block, the scores of its OV and its QK circuit."""
-    d = lm.config.head_dim
+    kind = architecture_of(lm.model)
+    one = torch.ones(lm.config.head_dim, dtype=torch.float64)
     first = double(block.norm1.scale)
     last = double(lm.model.final_norm.scale)
     w_q, w_k, w_v = (
         double(getattr(block.att, f"W_{name}").weight) for name in ("query", "key", "value")
     )
     w_o = double(block.att.out_proj.weight)
-    reads = first[:, None] * _centred(out * last)  # (D, D): n1 P (E^T U) n2 P
-    meets = first[:, None] * _centred(like) * first
+    # where both tokens stand at one place, which turns queries and keys alike
+    for_query, for_key = (kind.projected(block.att, site, one, one, 0) for site in ("q", "k"))
+    between = _centred if kind.centred else _as_it_is
+    reads = first[:, None] * between(out * last)  # (D, D): n1 P (E^T U) n2 P
+    meets = first[:, None] * between(like) * first
     scores = []
     for h in range(lm.config.n_heads):
-        head_slice = slice(h * d, (h + 1) * d)
-        ov = w_v[head_slice] @ reads @ w_o[:, head_slice]  # (d, D) (D, D) (D, d) -> (d, d)
-        qk = w_k[head_slice] @ meets @ w_q[head_slice].T
+        of_query, of_key, of_value = (_rows(lm, site, h) for site in ("q", "k", "v"))
+        ov = w_v[of_value] @ reads @ w_o[:, of_query]  # (d, D) (D, D) (D, d) -> (d, d)
+        keys = for_key[:, None] * w_k[of_key]  # (d, D)
+        qk = keys @ meets @ (for_query[:, None] * w_q[of_query]).T
         scores.append((_sign(ov), _sign(qk)))
     return scores
+
+
+def _as_it_is(between: torch.Tensor) -> torch.Tensor:
+    """X: an RMSNorm takes no mean off."""
+    return between
 
 
 def _centred(between: torch.Tensor) -> torch.Tensor:

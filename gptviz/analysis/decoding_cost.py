@@ -1,11 +1,12 @@
 """What a written token costs with and without the cache: multiply-adds and bytes, from the config alone, and
 the time that it takes here.
 
-Counted are the matrix products, where most of the work is. Not counted are additions, softmax, GELU and
-LayerNorms, nor the look-up of embeddings. Half of the products of queries and keys are masked afterwards:
-the book's lines make them all the same, and so does this count.
+Counted are the matrix products, where most of the work is. Not counted are additions, softmax, norms, the
+feed-forward's nonlinearity and RoPE, nor the look-up of embeddings. Half of the products of queries and keys
+are masked afterwards: the book's lines make them all the same, and so does this count.
 
-Shapes in comments: L blocks, T tokens, D emb_dim, V vocabulary.
+Shapes in comments: L blocks, T tokens, D emb_dim, H heads, K groups of them, d head_dim, F hidden_dim, V
+vocabulary.
 """
 
 import time
@@ -15,6 +16,7 @@ import pandas as pd
 import torch
 
 from gptviz.engine import forward
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.kinds import Config
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past, past_bytes
@@ -35,10 +37,15 @@ def work(config: Config, new: int, past: int = 0, logits: int = 1) -> int:
         )
     width = config.emb_dim
     layers = config.n_layers
-    projections = 4 * new * width**2  # W_query, W_key, W_value and out_proj (D, D), each token
+    heads = config.n_heads * config.head_dim  # in GPT-2 as wide as the stream
+    groups = config.n_kv_groups * config.head_dim
+    # each token: W_query and out_proj (D, H d), W_key and W_value (D, K d)
+    projections = 2 * new * width * (heads + groups)
     # each token with each: query times key, weight times value
-    attention = 2 * new * (past + new) * width
-    feed_forward = 8 * new * width**2  # (D, 4D) and (4D, D), each token
+    attention = 2 * new * (past + new) * heads
+    # each token: in GPT-2 (D, 4D) and (4D, D), in Llama three matrices
+    matrices = len(architecture_of(config).hidden) + 1
+    feed_forward = matrices * new * width * config.hidden_dim
     return layers * (projections + attention + feed_forward) + logits * width * config.vocab_size
 
 

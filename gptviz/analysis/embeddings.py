@@ -21,8 +21,10 @@ from gptviz.analysis.against import double
 from gptviz.analysis.reads import reads
 from gptviz.analysis.stream import cosine
 from gptviz.digits import fixed
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.index import check_below, one_of, whole
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sites import embedded, start
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
 
@@ -51,20 +53,27 @@ def rows_scale(lm: LanguageModel, t: Trace) -> "Scale":
     return shared_scale(embedding_rows(lm, t))
 
 
-@reads(*SITES)
+@reads(embedded, start)
 def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """One row per token: the norms of its three vectors, and the cosine of two of them.
 
     Columns: position, token, token_norm, position_norm, sum_norm, cosine (between the token's and the
-    position's vector; 0 means at right angles, then sum_norm² = token_norm² + position_norm²).
+    position's vector; 0 means at right angles, then sum_norm² = token_norm² + position_norm²). Of a model that
+    adds no vectors for positions there are only the first three.
     """
-    parts = embedding_rows(lm, t).astype(np.float64)
+    if "position" in architecture_of(lm.config).embedded:
+        parts = embedding_rows(lm, t).astype(np.float64)
+    else:
+        parts = t[start(lm)[0]].numpy()[None].astype(np.float64)  # (1, T, D)
     norms = np.linalg.norm(parts, axis=-1)  # (3, T)
     table = pd.DataFrame(
         [(token.position, token.shown) for token in t.tokens], columns=["position", "token"]
     )
-    lengths = {f"{part}_norm": norms[i] for i, part in enumerate(PARTS)}
-    return table.assign(**lengths, cosine=cosine(parts[0], parts[1]))
+    lengths = {f"{part}_norm": row for part, row in zip(PARTS, norms, strict=False)}
+    table = table.assign(**lengths)
+    if len(parts) == 1:
+        return table
+    return table.assign(cosine=cosine(parts[0], parts[1]))
 
 
 @dataclass(frozen=True)

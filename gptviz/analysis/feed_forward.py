@@ -5,11 +5,15 @@ the input with a row of the first weight matrix; the number after GELU times a c
 the unit's "write", a vector (D,). The output of the feed-forward is the sum of all writes and the bias. A
 unit "fires" if its number before GELU is above 0.
 
-Shapes: T tokens, D emb_dim, U = 4D units, V vocabulary. Numbers are computed in float64 from the pass's
+With SwiGLU a unit has two such numbers, of two matrices side by side: `before` is its gate, which goes through
+SiLU, and `times` the other, its up, which the gate is multiplied with. A unit fires if its gate is above 0.
+
+Shapes: T tokens, D emb_dim, U units (GPT-2: 4D), V vocabulary. Numbers are computed in float64 from the pass's
 float32.
 
 Geva et al., Transformer Feed-Forward Layers Are Key-Value Memories, 2021, and Transformer Feed-Forward Layers
-Build Predictions by Promoting Concepts in the Vocabulary Space, 2022; the book's section 4.3.
+Build Predictions by Promoting Concepts in the Vocabulary Space, 2022; the book's section 4.3. Shazeer, GLU
+Variants Improve Transformer, 2020.
 """
 
 from collections.abc import Sequence
@@ -24,6 +28,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.logit_attribution import direct_effects
 from gptviz.analysis.norms import inside
 from gptviz.analysis.reads import reads
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.index import whole
 from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
@@ -34,8 +39,6 @@ from gptviz.model import GELU
 
 Floats = NDArray[np.float64]
 
-SITES = ("resid_mid", "mlp_pre", "mlp_act", "mlp_out")
-
 # by how much the sum of shares may differ from 1: a pass in bfloat16 rounds to three digits
 ROUNDING = 0.01
 # An edit has replaced the output if it differs from the sum of all writes by more than this part of its
@@ -43,9 +46,16 @@ ROUNDING = 0.01
 REPLACED = 0.1
 
 
-def sites(block: int) -> tuple[tuple[str, int], ...]:
+def sites(lm: LanguageModel, block: int) -> tuple[tuple[str, int], ...]:
     """The sites of a trace that `units` reads."""
-    return tuple((site, block) for site in SITES)
+    kind = architecture_of(lm.config)
+    names = ("resid_mid", *kind.hidden, kind.active, "mlp_out")
+    return tuple((site, block) for site in names)
+
+
+def _second(model: Model, block: int) -> Any:
+    """The linear layer of a block that takes its units: (T, U) -> (T, D)."""
+    return model.get_submodule(f"trf_blocks.{block}.{architecture_of(model).down}")
 
 
 @dataclass(frozen=True)
@@ -57,8 +67,9 @@ class Units:
     """
 
     given: Floats  # (D,) the input of the feed-forward: the output of norm2
-    before: Floats  # (U,) each unit's number before GELU
-    after: Floats  # (U,) and after it
+    before: Floats  # (U,) each unit's number before GELU, or its gate before SiLU
+    bent: Floats  # (U,) GELU, or SiLU, of it
+    after: Floats  # (U,) and after it; of a gate, times `times`
     columns: Floats  # (U,) the size of each unit's column of the second matrix
     writes: Floats  # (U,) the size of each unit's write: |after| * columns
     written: Floats  # (D,) the output of the feed-forward
@@ -67,6 +78,8 @@ class Units:
     quiet: float  # the size of the sum of the writes of all units that do not fire
     # the largest |sum of all writes + bias - written|: rounding, if there is no edit
     difference: float
+    # (U,) the up of each unit, with which its gate is multiplied; None where there are no gates
+    times: Floats | None = None
 
     @property
     def fires(self) -> NDArray[np.bool_]:
@@ -100,16 +113,16 @@ class Units:
         return 0
 
 
-@reads(lambda lm, block, position: sites(block))
+@reads(lambda lm, block, position: sites(lm, block))
 def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
     """All units of one block at the token at `position`.
 
     In a trace with edits, the writes may not sum to the output: see `Units.difference`.
     """
-    before, after, written = (
-        t[site, block][position].numpy().astype(np.float64) for site in SITES[1:]
+    before, *times, after, written = (
+        t[site, block][position].numpy().astype(np.float64) for site, _ in sites(lm, block)[1:]
     )
-    second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
+    second = _second(lm.model, block)
     matrix = _numbers(second.weight)  # (D, U): a column for each unit
     if second.bias is None:
         bias = np.zeros(len(matrix))
@@ -124,6 +137,7 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
     return Units(
         given=inside(lm, t, f"block {block} · norm2", position).after,
         before=before,
+        bent=_bent(lm.model, block, before),
         after=after,
         columns=columns,
         writes=np.abs(after) * columns,
@@ -132,17 +146,21 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
         bias_share=float(bias @ written) / square if square else 0.0,
         quiet=float(np.linalg.norm(_times(matrix, np.where(before > 0, 0, after)))),
         difference=float(np.abs(_times(matrix, after) + bias - written).max()),
+        times=times[0] if times else None,
     )
 
 
 def unit_table(found: Units) -> pd.DataFrame:
     """A table with one row per unit, the largest contribution first.
 
-    Columns: unit, before, after, fires, column, writes, share. They are the fields of `Units`.
+    Columns: unit, before, after, fires, column, writes, share. They are the fields of `Units`. Of units with
+    gates "gate", "silu" of the gate, and "up" are in the place of "before".
     """
     order = found.largest(len(found.writes))
-    columns = {
-        "before": found.before,
+    columns: dict[str, Any] = {"before": found.before}
+    if found.times is not None:
+        columns = {"gate": found.before, "silu": found.bent, "up": found.times}
+    columns |= {
         "after": found.after,
         "fires": found.fires,
         "column": found.columns,
@@ -178,7 +196,7 @@ def readings(
     `gptviz.analysis.attribution`: the divisor of the final LayerNorm at this position is kept, and what later
     blocks make of the write is left out. Raises ValueError for k < 1 and for a position out of range.
     """
-    second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
+    second = _second(lm.model, block)
     columns = second.weight.detach()[:, list(chosen)].T.contiguous()  # (D, n) -> (n, D)
     times = torch.tensor(list(activations), dtype=torch.float32)[:, None]  # (n, 1)
     effects = direct_effects(t, lm.model, columns, position) * times  # (n, V)
@@ -197,22 +215,20 @@ def readings(
 
 @dataclass(frozen=True)
 class Curve:
-    """The model's activation function at P points."""
+    """The model's activation function at P points: GELU, or of a gate SiLU."""
 
     x: Floats  # (P,)
     y: Floats  # (P,)
-    tanh: bool  # whether it is the book's GELU, which uses tanh; else it is torch's exact one
+    tanh: bool  # whether it is the book's GELU, which uses tanh; else it is torch's exact one, or SiLU
 
 
 @undisturbed
 def activation_curve(model: Model, block: int, low: float, high: float, points: int = 200) -> Curve:
     """The block's activation from `low` to `high`, with more points around 0, where it differs from ReLU."""
-    layer = model.get_submodule(f"trf_blocks.{block}.ff.layers.1")
     # (P,), P up to 2 * points
     x = np.unique(np.concatenate([np.linspace(low, high, points), np.linspace(-4, 4, points)]))
-    with torch.no_grad():
-        y = layer(torch.from_numpy(x).float()).double().numpy()
-    return Curve(x, y, isinstance(layer, GELU))
+    layer = architecture_of(model).bend(model.trf_blocks[block])
+    return Curve(x, _bent(model, block, x), isinstance(layer, GELU))
 
 
 # ---- where a unit is active ----
@@ -220,7 +236,7 @@ def activation_curve(model: Model, block: int, low: float, high: float, points: 
 
 @reads(lambda lm, block, unit: (("mlp_act", block),))
 def excites(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.float32]:
-    """A unit's number after GELU at every token: (T,)."""
+    """A unit's number after GELU, or its gate's SiLU times its up, at every token: (T,)."""
     return t["mlp_act", block][:, unit].numpy()
 
 
@@ -228,9 +244,10 @@ def excites(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.fl
 class Peaks:
     """The largest activation of every unit of a block in one text, without the first token."""
 
-    value: NDArray[np.float32]  # (U,) the largest number after GELU
+    value: NDArray[np.float32]  # (U,) the largest activation
     position: NDArray[np.int16]  # (U,) where that is
-    fired: NDArray[np.int16]  # (U,) at how many tokens the unit fires
+    # (U,) at how many tokens it is above 0: there a unit without a gate fires
+    fired: NDArray[np.int16]
 
 
 def peaks_of(act: torch.Tensor) -> Peaks:
@@ -247,6 +264,13 @@ def peaks_of(act: torch.Tensor) -> Peaks:
 
 
 PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)
+
+
+def _bent(model: Model, block: int, before: Floats) -> Floats:
+    """The block's GELU of some numbers, or their SiLU if it has gates: an array of the same shape."""
+    layer = architecture_of(model).bend(model.trf_blocks[block])
+    with torch.no_grad():
+        return layer(torch.from_numpy(before).float()).double().numpy()
 
 
 def _times(matrix: Floats, row: Floats) -> Floats:

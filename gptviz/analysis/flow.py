@@ -23,16 +23,17 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from gptviz.analysis.attention import edited_weights, rows_of_attention
+from gptviz.analysis.attention import edited_weights, of_heads, rows_of_attention
 from gptviz.analysis.readings import tensor
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sites import scored
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 
 EPS = 1e-5  # theirs: the least that a part counts
-SITES = ("q", "k", "v", "resid_pre", "resid_mid", "mlp_out", "resid_post")
+SITES = (scored, "v", "resid_pre", "resid_mid", "mlp_out", "resid_post")
 
 AT_ONCE = 2**18  # numbers of one (rows, positions, D) array, 1 MiB: it stays in the cache of a core
 MOST_ROWS = 64  # of a block's positions that are followed further down in a long text,
@@ -56,7 +57,7 @@ def into_attention(
     weights = rows_of_attention(trace, block, positions)  # (H, R, n)
     n = weights.shape[-1]
     stream_after = trace["resid_mid", block][positions]  # (R, D)
-    values = trace["v", block][:, :n]  # (H, n, d)
+    values = of_heads(trace, "v", block)[:, :n]  # (H, n, d)
     heads, _, d = values.shape
     out = tensor(model.trf_blocks[block].att.out_proj.weight)  # (D, H d)
     nearness = torch.zeros(len(positions), heads, n)
@@ -221,7 +222,7 @@ def token_flow(
 # ---- attention alone ----
 
 
-@reads("q", "k", edited_weights)
+@reads(scored, edited_weights)
 def rollout(lm: LanguageModel, t: Trace, position: int = -1) -> Tensor:
     """(n_layers + 1, n): what the token at `position` draws from each position, at each depth.
 

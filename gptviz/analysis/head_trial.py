@@ -44,6 +44,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from gptviz.analysis.attention import of_heads
 from gptviz.analysis.head_formulas import ON_REPEATS, SHARES, role_keys
 from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
@@ -397,7 +398,9 @@ def _looking_evenly(
     """
     asked = keys.sum(dim=1, keepdim=True)  # (T, 1)
     attn = trace["attn", block][head]  # (T, T)
-    z = torch.where(asked > 0, keys / asked.clamp(min=1), attn) @ trace["v", block]  # (H, T, d)
+    z = torch.where(asked > 0, keys / asked.clamp(min=1), attn) @ of_heads(
+        trace, "v", block
+    )  # (H, T, d)
     for edit in ready(lm, lm.edits):
         if (edit.site, edit.block) == ("z", block):
             z = edit.apply(z)

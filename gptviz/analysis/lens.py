@@ -29,11 +29,12 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.reads import of_model, reads
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.forward import logits_of, running
 from gptviz.engine.index import whole
 from gptviz.engine.kinds import Config, Model
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.sites import Key
+from gptviz.engine.sites import Key, start
 from gptviz.engine.trace import Trace
 
 TOP = 10  # the number of most probable tokens that are shown for a row and a position
@@ -42,7 +43,7 @@ AT_ONCE = 2**19
 # `top_ids` splits the logits into groups of this size. The k-th largest of the groups' maxima is at most the
 # k-th largest of all logits, so only logits that are no smaller need to be sorted.
 GROUP = 64
-KEEP = ("embed", "resid_mid", "resid_post", "final")  # the sites that the lens reads
+KEEP = (start, "resid_mid", "resid_post", "final")  # the sites that the lens reads
 
 # what a lens makes of the residual stream at a row before the final LayerNorm reads it: (n, D) -> (n, D)
 Carry = Callable[[Key, torch.Tensor], torch.Tensor]
@@ -79,7 +80,7 @@ class Followed:
 def row_keys(config: Config) -> list[Key]:
     """The places at which the lens is applied to the residual stream: R (site, block) pairs, in order."""
     halves = [(site, b) for b in range(config.n_layers) for site in ("resid_mid", "resid_post")]
-    return [("embed", None), *halves]
+    return [(architecture_of(config).start, None), *halves]
 
 
 def row_names(config: Config) -> list[str]:
@@ -96,7 +97,7 @@ def logit_lens(trace: Trace, model: Model, position: int = -1) -> torch.Tensor:
     """The logits of the next token after `position` at each depth, (R, V) float32; `row_names` has the names.
 
     The last row is exactly `trace.logits(position)`, edits included. Raises ValueError for a position that
-    does not exist, a trace without the sites embed, resid_mid and resid_post, and another model's trace.
+    does not exist, a trace without the embedding, resid_mid and resid_post, and another model's trace.
     """
     return logits_by(as_it_is, trace, model, position)
 

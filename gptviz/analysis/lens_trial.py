@@ -40,13 +40,15 @@ from numpy.typing import NDArray
 from gptviz.analysis import jacobian_lens, lens
 from gptviz.analysis.against import difference
 from gptviz.analysis.jacobian_lens import SKIP
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.forward import hidden_from, logits_of, running
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.layer_norms import kept_norms
 from gptviz.engine.past import Before
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sample import FILE, passages_in
-from gptviz.engine.sites import Key
+from gptviz.engine.sites import Key, kept, named
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 
@@ -96,7 +98,7 @@ def lens_trial(
     fitted = jacobian_lens.of(lm)
     carries = dict(zip(LENSES, (lens.as_it_is, fitted.carry, fitted.without_constant), strict=True))
     pieces = jacobian_lens.pieces(lm, passages_in(FILE), whole("texts", texts, 3))
-    traces = [lm.trace(ids, keep=(*lens.KEEP, "k", "v")).uncopied() for ids in pieces]
+    traces = [lm.trace(ids, keep=named(lm, (*lens.KEEP, kept))).uncopied() for ids in pieces]
     random = np.random.default_rng(SEED)
     kls: list[list[NDArray[np.float64]]] = []
     tops: list[list[NDArray[np.int32]]] = []
@@ -142,7 +144,7 @@ def _moved(
     """
     blocks = range(lm.config.n_layers)
     before = Before(
-        [t["k", b][:, :position] for b in blocks], [t["v", b][:, :position] for b in blocks]
+        *([t[site, b][:, :position] for b in blocks] for site in architecture_of(lm.config).past)
     )
     final = logits_of(lm.model, t["final"][position])  # (V,)
     moves = []
@@ -170,7 +172,7 @@ def directions(
     head = lm.model.out_head.weight.detach().float().cpu()  # (V, D)
     scale = lm.model.final_norm.scale.detach().float().cpu()  # (D,)
     read = scale * (head[tokens] - head.mean(dim=0))  # (k, D)
-    read = read - read.mean(dim=-1, keepdim=True)
+    read = kept_norms(lm.model)[-1].centre(read)
     if jacobian is not None:
         read = read @ jacobian  # the rows of J^T, as (J^T read)^T = read^T J
     return torch.nn.functional.normalize(read, dim=-1)

@@ -9,6 +9,8 @@ part can support (`gptviz.analysis.against`). Each part has a share of it, and t
                                  = sum over parts of  r . part  +  h . shift
     with h = head[token] - mean of all rows of head,  r = (g - mean(g)) / s,  g = scale * h
 
+An RMSNorm subtracts no mean and adds no shift: r = g / s there, with the root of the mean square of x in s.
+
 Taking the mean is linear: each part loses its own mean, and the means together are the stream's. A head's
 part is in turn a sum over the tokens that it read: head = sum_j a_ij v_j W_O, so r . (a_ij v_j W_O) says
 which earlier token, through which head. With a token as `against`, h is the difference of two rows.
@@ -32,13 +34,15 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.against import difference, direction, double
-from gptviz.analysis.attention import edited_weights, handed_on, rows_of_attention
+from gptviz.analysis.attention import edited_weights, handed_on, of_heads, rows_of_attention
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.analysis.reads import of_model, reads
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.kinds import Config, Model
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.layer_norms import kept_norms
 from gptviz.engine.progress import Progress, ignore_progress
-from gptviz.engine.sites import Key
+from gptviz.engine.sites import Key, scored
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
@@ -47,13 +51,15 @@ from gptviz.tokenizer.one import MEAN, Against, OneToken, both_ids
 BREAKING = ("embed", "resid_pre", "attn_out", "resid_mid", "resid_post", "final")
 """An edit here makes the stream another than the sum of what the parts wrote."""
 
+
 EDIT = "edit"
 ROUNDING = "rounding"
 
 
 def sites(config: Config) -> list[str | Key]:
     """The sites of a trace that `attribution` reads."""
-    return ["tok_emb", "pos_emb", "z", "mlp_out", ("resid_post", config.n_layers - 1)]
+    added = architecture_of(config).embedded.values()
+    return [*added, "z", "mlp_out", ("resid_post", config.n_layers - 1)]
 
 
 @dataclass(frozen=True)
@@ -76,14 +82,14 @@ def reader(
     Needs the last block's `resid_post`. Raises ValueError for an unknown token or a position out of range.
     """
     divisor = spread(trace, model, position)
-    norm = model.final_norm
+    norm = kept_norms(model)[-1]
     head = direction(model, *both_ids(trace.token_id, token, against))
     towards = head * double(norm.scale)
     if norm.shift is None:
         constant = 0.0
     else:
         constant = float(head @ double(norm.shift))
-    return Reader((towards - towards.mean()) / divisor, constant)
+    return Reader(norm.centre(towards) / divisor, constant)
 
 
 @of_model
@@ -93,7 +99,7 @@ def spread(trace: Trace, model: Model, position: int = -1) -> float:
     Needs the last block's `resid_post`.
     """
     x = trace["resid_post", trace.config.n_layers - 1][trace.place_of(position)].double()  # (D,)
-    return float(torch.sqrt(x.var(unbiased=False) + model.final_norm.eps))
+    return float(kept_norms(model)[-1].deviation(x))
 
 
 @of_model
@@ -104,10 +110,10 @@ def direct_effects(
 
     For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
     """
-    norm = model.final_norm
+    norm = kept_norms(model)[-1]
     head = model.out_head.weight.detach()
-    centred = writes.to(head) - writes.to(head).mean(dim=-1, keepdim=True)
-    logits = kernels.linear(centred * (norm.scale.detach() / spread(trace, model, position)), head)
+    centred = norm.centre(writes.to(head))
+    logits = kernels.linear(centred * (norm.scale / spread(trace, model, position)), head)
     logits = logits.float().cpu()  # (n, V)
     return logits - logits.mean(dim=-1, keepdim=True)
 
@@ -122,9 +128,9 @@ def attribution(
     by its text (" mill", with its space).
 
     Columns: part, block, head (<NA> where there is none), contribution. The parts, in the order of the pass:
-    "embedding", "position", then of every block "head" (H rows), "attention bias" (out_proj's, if it has one)
-    and "feed-forward"; at last "final shift" (the final LayerNorm's, if it has one). Contributions sum to
-    `logit(trace, token, against, position)` within 1e-4.
+    "embedding", "position" (if the model adds one), then of every block "head" (H rows), "attention bias"
+    (out_proj's, if it has one) and "feed-forward"; at last "final shift" (the final LayerNorm's, if it has
+    one). Contributions sum to `logit(trace, token, against, position)` within 1e-4.
 
     Of an edited run the parts are those of the changed pass. An edit that replaces the stream itself, or what
     a whole attention or the final LayerNorm gives out, makes a row "edit": what the replacement put in
@@ -137,7 +143,7 @@ def attribution(
     read = reader(trace, model, token, against, index)
     rows: list[tuple[str, int | None, int | None, float]] = [
         (name, None, None, float(read.direction @ trace[site][index].double()))
-        for name, site in (("embedding", "tok_emb"), ("position", "pos_emb"))
+        for name, site in architecture_of(model).embedded.items()
     ]
     shares = heads_along(trace, model, read.direction, index)  # (L, H)
     for b, trf_block in enumerate(model.trf_blocks):
@@ -149,7 +155,7 @@ def attribution(
             ("feed-forward", b, None, float(read.direction @ trace["mlp_out", b][index].double()))
         )
     written = sum(row[3] for row in rows)
-    if model.final_norm.shift is not None:
+    if kept_norms(model)[-1].shift is not None:
         rows.append(("final shift", None, None, read.constant))
     leftovers = _rest(trace, model, token, against, index, read, written)
     rows += [(part, None, None, share) for part, share in leftovers]
@@ -221,7 +227,7 @@ def source_tokens(
     In an edited run a head gives as many times that as its `z` was multiplied by, so 0 where zero replaced
     it; one whose `z` was replaced by anything else wrote what comes from no token: NaN.
 
-    Needs `v` and the last `resid_post`, and `attn` or else `q` and `k`; of an edited run `attn` and `z`.
+    Needs `v` and the last `resid_post`, and `attn` or else the sites of the scores; of an edited run `attn` and `z`.
     """
     index = trace.place_of(position)
     direction = reader(trace, model, token, against, index).direction
@@ -238,7 +244,7 @@ def _given(
 ) -> torch.Tensor:
     """What each token up to `index` gave through the heads of a block, (H, n): see `source_tokens`."""
     weights = rows_of_attention(trace, block, torch.tensor([index]))[:, 0].double()  # (H, n)
-    values = trace["v", block][:, : index + 1].double()  # (H, n, d)
+    values = of_heads(trace, "v", block)[:, : index + 1].double()  # (H, n, d)
     # (H, n, d) x (H, d) -> (H, n)
     contributions = weights * torch.einsum(
         "hnd,hd->hn", values, _through_out_proj(model, block, direction)
@@ -291,7 +297,7 @@ class HeadsRead:
 
 @reads(
     lambda lm, block, *_: (
-        *((site, block) for site in ("v", "z", *(edited_weights(lm) or ("q", "k")))),
+        *((site, block) for site in ("v", "z", *(edited_weights(lm) or scored(lm)))),
         ("resid_post", lm.config.n_layers - 1),
     )
 )
@@ -313,7 +319,10 @@ def heads_read(
     if bias is None:
         anyway = torch.zeros(len(through))
     else:
-        anyway = (double(bias).view_as(through) * through).sum(-1)  # (H d,) -> (H, d) -> (H,)
+        # (K d,) -> (K, d) -> (H, d)
+        own = double(bias).view(-1, through.shape[1])
+        own = own.repeat_interleave(len(through) // len(own), dim=0)
+        anyway = (own * through).sum(-1)  # (H,)
     return HeadsRead(contributions.numpy(), looks.numpy(), anyway.numpy())
 
 
@@ -351,5 +360,5 @@ def _rest(
 def _through_out_proj(model: Model, block: int, direction: torch.Tensor) -> torch.Tensor:
     """The effect of a number of each head's z on the difference: W_O r, split by heads, (H, d)."""
     att = model.trf_blocks[block].att
-    towards = double(att.out_proj.weight).T @ direction  # (D, D) x (D,) -> (D,)
+    towards = double(att.out_proj.weight).T @ direction  # (H d, D) x (D,) -> (H d,)
     return towards.view(att.num_heads, -1)  # (H d,) -> (H, d)

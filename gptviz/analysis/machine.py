@@ -23,9 +23,11 @@ from gptviz.analysis.places import Place, parse, possible
 from gptviz.analysis.reads import Sites, reads
 from gptviz.analysis.stream import cosine
 from gptviz.digits import percent
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sampling import distribution
+from gptviz.engine.sites import embedded, scored, start
 from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes, show_token
 
@@ -52,16 +54,17 @@ _SITES: dict[str, tuple[str, ...]] = {  # of the place's block
     "norm1": ("resid_pre",),
     "norm2": ("resid_mid",),
     "attention": ("attn", "z"),
-    "head": attention.HEAD_SITES,
-    "cell": attention.HEAD_SITES,
-    "feed_forward": feed_forward.SITES,
-    "unit": feed_forward.SITES,
 }
 
 
 def reading(lm: LanguageModel) -> Sites:
     """The sites that `machine` reads beside the lengths."""
-    return ("q", "k", "v", *edited_weights(lm), *["z"] * any(edit.site == "z" for edit in lm.edits))
+    return (
+        *scored(lm),
+        "v",
+        *edited_weights(lm),
+        *["z"] * any(edit.site == "z" for edit in lm.edits),
+    )
 
 
 def _sites(lm: LanguageModel, address: str, *_: object) -> Sites:
@@ -69,10 +72,15 @@ def _sites(lm: LanguageModel, address: str, *_: object) -> Sites:
     if place.kind == "machine":
         return (*reading(lm), *STREAM)
     if place.kind == "embedding":
-        return ("tok_emb", "pos_emb", "embed")
+        return (*embedded(lm), *start(lm))
     if place.kind == "final_norm":
         return (("resid_post", lm.config.n_layers - 1),)
-    return tuple((site, place.block) for site in _SITES.get(place.kind, ())) or ("final",)
+    if place.kind in ("feed_forward", "unit"):
+        return feed_forward.sites(lm, place.block)
+    sites = _SITES.get(place.kind, ())
+    if place.kind in ("head", "cell"):
+        sites = attention.head_sites(lm)
+    return tuple((site, place.block) for site in sites) or ("final",)
 
 
 @reads(_sites)
@@ -132,7 +140,7 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
     weights = []
     for b, block in enumerate(lm.model.trf_blocks):
         row = rows_of_attention(t, b, torch.tensor([position]))[:, 0]  # (H, position + 1)
-        values = t["v", b][:, : position + 1]  # (H, position + 1, d)
+        values = attention.of_heads(t, "v", b)[:, : position + 1]  # (H, position + 1, d)
         lengths = write_lengths(values, block.att.out_proj.weight)  # (H, position + 1)
         times = handed_on(t, lm.model, b, position, row, values).abs()
         # a change may let nothing of it into the stream
@@ -336,6 +344,17 @@ def _row(
 
 
 def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
+    if "position" not in architecture_of(lm.config).embedded:
+        token_row = t[start(lm)[0]][position].numpy()
+        looked_up = f"token vector: row {t.tokens[position].id} of tok_emb"
+        return {
+            "lines": [_row("", looked_up, token_row, limit=shared_scale(token_row, 0.95).limit)],
+            "says": _says(
+                "The model looks up a vector for {}, and adds none for its position: each block turns its "
+                "queries and keys by it. The vector has norm {}.",
+                *(_code(t, position), _length(token_row)),
+            ),
+        }
     token_row, position_row, sum_row = parts = embedding_rows(lm, t)[:, position]
     limit = shared_scale(parts, 0.95).limit
     return {
@@ -359,8 +378,23 @@ def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     steps = norms.inside(
         lm, t, "final" if final else f"block {place.block} · {place.kind}", position
     )
-    normalised = float(steps.normalised.var())
-    after = float(steps.after.var())
+    if steps.has_mean:
+        measure = "variance"
+        does = "LayerNorm shifts the vector of {} to mean 0 and rescales its variance"
+        divided = "divided by √(variance + eps)"
+        normalised = float(steps.normalised.var())
+        after = float(steps.after.var())
+        taken = [
+            _row("", "the token's vector", steps.before, steps.mean, "mean"),
+            _row("−", "minus the mean", steps.centred, steps.variance, "variance"),
+        ]
+    else:
+        measure = "mean square"
+        does = "RMSNorm subtracts nothing from the vector of {} and rescales its mean square"
+        divided = "divided by √(mean square + eps)"
+        normalised = float(np.square(steps.normalised).mean())
+        after = float(np.square(steps.after).mean())
+        taken = [_row("", "the token's vector", steps.before, steps.variance, "mean square")]
     shift = []
     parameters = "scale"
     verb = "makes"
@@ -372,22 +406,14 @@ def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         verb = "make"
     return {
         "lines": [
-            _row("", "the token's vector", steps.before, steps.mean, "mean"),
-            _row("−", "minus the mean", steps.centred, steps.variance, "variance"),
-            _row(
-                "÷",
-                "divided by √(variance + eps)",
-                steps.normalised,
-                steps.deviation,
-                "the divisor",
-            ),
+            *taken,
+            _row("÷", divided, steps.normalised, steps.deviation, "the divisor"),
             _row("×", "times the norm's scale", steps.scale, float(steps.scale.mean()), "mean"),
             *shift,
-            _row("=", "what comes out", steps.after, after, "variance"),
+            _row("=", "what comes out", steps.after, after, measure),
         ],
         "says": _says(
-            "LayerNorm shifts the vector of {} to mean 0 and rescales its variance from {} to {}. "
-            f"Its learned {parameters} then {verb} that {{}}.",
+            f"{does} from {{}} to {{}}. Its learned {parameters} then {verb} that {{}}.",
             *(_code(t, position), steps.variance, normalised, after),
         ),
     }
@@ -474,34 +500,59 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
 def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     units = feed_forward.units(lm, t, place.block, position)
     u = place.unit
-    layers: Any = lm.model.get_submodule(f"trf_blocks.{place.block}.ff.layers")
-    asks, writes = (double(x).numpy() for x in (layers[0].weight[u], layers[2].weight[:, u]))
+    kind = architecture_of(lm.model)
+    modules = [kind.sites[site].module.format(b=place.block) for site in kind.hidden]
+    first: list[Any] = [lm.model.get_submodule(module) for module in modules]
+    second: Any = lm.model.get_submodule(f"trf_blocks.{place.block}.{kind.down}")
+    asks = double(first[0].weight[u]).numpy()
+    writes = double(second.weight[:, u]).numpy()
     before = float(units.before[u])
     after = float(units.after[u])
-    if layers[0].bias is None:
-        bias = 0.0
-    else:
-        bias = layers[0].bias[u].item()
     products = units.given * asks
-    return {
-        "lines": [
-            _row("", "the normalised vector", units.given),
-            _row("×", f"what unit {u} looks for", asks),
-            _row(
-                "=", "product, number by number", products, float(units.given @ asks), "their sum"
-            ),
+    lines = [
+        _row("", "the normalised vector", units.given),
+        _row("×", f"what unit {u} looks for", asks),
+        _row("=", "product, number by number", products, float(units.given @ asks), "their sum"),
+    ]
+    compares = f"Unit {u} compares {{}} with the pattern it looks for and gets {{}}. "
+    if units.times is None:
+        if first[0].bias is None:
+            bias = 0.0
+        else:
+            bias = first[0].bias[u].item()
+        lines += [
             _line("+", "its bias", bias, "bias"),
             _line("=", "before GELU", before, "before"),
             _line("", "after GELU", after, "after"),
-            _row("×", "its output vector", writes),
-            _row("=", "what it adds here", after * writes, paint="output"),
-        ],
-        "says": _says(
-            f"Unit {u} compares {{}} with the pattern it looks for and gets {{}}. GELU turns that into {{}}, "
-            "the factor for the unit's output vector.",
+        ]
+        says = _says(
+            f"{compares}GELU turns that into {{}}, the factor for the unit's output vector.",
             *(_code(t, position), before, after),
-        ),
-    }
+        )
+    else:
+        times = float(units.times[u])
+        opened = before / (1 + np.exp(-before))
+        lines += [
+            _line("", "this gate, after SiLU", opened, "the gate"),
+            _row(
+                "×",
+                "its second pattern, with the same vector",
+                double(first[1].weight[u]).numpy(),
+                times,
+                "their product",
+            ),
+            _line("=", "gate times product", after, "after"),
+        ]
+        says = _says(
+            f"{compares}SiLU makes a gate of {{}} of that, times {{}} by its second pattern: {{}}, the factor "
+            "for the unit's output vector.",
+            *(_code(t, position), before, opened, times, after),
+        )
+    lines += [
+        _row("×", "its output vector", writes),
+        _row("=", "what it adds here", after * writes, paint="output"),
+    ]
+    return {"lines": lines, "says": says}
 
 
 def _out_head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:

@@ -1,4 +1,6 @@
-"""LayerNorm step by step: the numbers of a token before it, normalised, scaled, and shifted.
+"""A norm step by step: the numbers of a token before it, normalised, scaled, and shifted.
+
+An RMSNorm subtracts no mean and adds no shift. Its steps have the mean 0 and, as the variance, the mean square.
 
 Shapes: T tokens, D emb_dim, N = 2 * n_layers + 1 LayerNorms (two in each block, and the final one). The steps
 are computed in float64 from the pass's float32 numbers, so that a mean of 0 is shown as 0. A test checks that
@@ -7,7 +9,9 @@ the last step equals the module's own float32 output.
 Ba et al., Layer Normalization, 2016; the book's section 4.2.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +20,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
 from gptviz.digits import significant, term
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.index import check_below, one_of
 from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
@@ -80,12 +85,12 @@ def run_norm(model: Model, name: str, trace: Trace) -> None:
         path = "final_norm"
     else:
         path = f"trf_blocks.{norm.block}.{name[-5:]}"
-    module = model.get_submodule(path)
-    assert isinstance(module, LayerNorm)
+    module: Any = model.get_submodule(path)
     x = torch.from_numpy(norm_input(trace, norm)).to(module.scale)[None]  # (1, T, D)
     with torch.no_grad():
         module.forward(x)
-        module.formula(x)
+        if isinstance(module, LayerNorm):
+            module.formula(x)
 
 
 @undisturbed
@@ -113,6 +118,8 @@ class Steps:
     variance: float  # biased: divided by D, not D - 1, as in the module
     eps: float
     has_shift: bool
+    # whether it subtracts the mean; else `mean` is 0, and `variance` the mean square
+    has_mean: bool = True
 
     @property
     def deviation(self) -> float:
@@ -123,6 +130,19 @@ class Steps:
     def eps_written(self) -> str:
         """eps in plain decimals: "0.00001"."""
         return np.format_float_positional(self.eps)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Those of the `STAGES` that this norm has; a LayerNorm without a shift ends with two alike."""
+        if self.has_mean:
+            return STAGES
+        return "before", "normalised", "scaled"
+
+    def spread(self, values: Vector) -> float:
+        """The variance of numbers, or their mean square if the norm subtracts no mean."""
+        if self.has_mean:
+            return float(values.var())
+        return float(np.square(values).mean())
 
     def stage(self, name: str) -> Vector:
         """The array (D,) of one of the `STAGES`. Raises ValueError for another name."""
@@ -141,14 +161,16 @@ def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
     else:
         shift = norm.shift.cpu().double().numpy()
     before = x.astype(np.float64)
-    mean = float(before.mean())
+    mean = 0.0
+    if norm.centred:
+        mean = float(before.mean())
     centred = before - mean
     variance = float((centred**2).mean())
     normalised = centred / np.sqrt(variance + norm.eps)
     scaled = normalised * scale
     return Steps(
         before, centred, normalised, scaled, scaled + shift, scale, shift, mean, variance, norm.eps,
-        has_shift=norm.shift is not None,
+        has_shift=norm.shift is not None, has_mean=norm.centred,
     )  # fmt: skip
 
 
@@ -164,16 +186,25 @@ def two_variances(values: Vector) -> tuple[float, float]:
 
 
 def stage_table(steps: Steps) -> pd.DataFrame:
-    """A table with a row for each stage: stage, mean, variance (biased), smallest, largest."""
-    rows = [(v.mean(), v.var(), v.min(), v.max()) for v in map(steps.stage, STAGES)]
-    table = pd.DataFrame(rows, columns=["mean", "variance", "smallest", "largest"])
-    table.insert(0, "stage", STAGES)
+    """A table with a row for each stage: stage, mean, variance (biased), smallest, largest.
+
+    Of an RMSNorm it has the mean square in the place of the variance.
+    """
+    rows = [(v.mean(), steps.spread(v), v.min(), v.max()) for v in map(steps.stage, steps.stages)]
+    square = "mean square"
+    if steps.has_mean:
+        square = "variance"
+    table = pd.DataFrame(rows, columns=["mean", square, "smallest", "largest"])
+    table.insert(0, "stage", steps.stages)
     return table
 
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """The terms of the variance after a LayerNorm: `after` = `scaled` + `shift` + `together`."""
+    """The terms of the variance after a norm: `after` = `scaled` + `shift` + `together`.
+
+    Of an RMSNorm they are mean squares, and the last two are 0.
+    """
 
     normalised: float  # variance / (variance + eps), a little less than 1
     scaled: float  # after the scale: about the mean square of scale
@@ -183,17 +214,20 @@ class VarianceParts:
 
 
 def variance_parts(steps: Steps) -> VarianceParts:
-    """Var(scaled + shift) = Var(scaled) + Var(shift) + 2 Cov(scaled, shift), with this token's numbers."""
+    """Var(scaled + shift) = Var(scaled) + Var(shift) + 2 Cov(scaled, shift), with this token's numbers.
+
+    An RMSNorm has no shift: the mean square after it is that of the scaled numbers.
+    """
     covariance = float(
         np.mean((steps.scaled - steps.scaled.mean()) * (steps.shift - steps.shift.mean()))
     )
     stages = (steps.normalised, steps.scaled, steps.shift, steps.after)
-    normalised, scaled, shift, after = (float(values.var()) for values in stages)
+    normalised, scaled, shift, after = map(steps.spread, stages)
     return VarianceParts(normalised, scaled, shift, 2 * covariance, after)
 
 
 def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
-    """The arithmetic of LayerNorm for one dimension, with a row for each step.
+    """The arithmetic of the norm for one dimension, with a row for each step.
 
     Columns: step, formula, with these numbers, gives. Values are computed from unrounded numbers; only the
     text is rounded. Raises ValueError for a dimension that does not exist.
@@ -205,12 +239,34 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
         return significant(float(value), 4)
 
     x = steps.before[i]
-    centred = steps.centred[i]
     normalised = steps.normalised[i]
     squares = (steps.centred**2).sum()
     divisor = fmt(steps.deviation)
     times = f"{fmt(normalised)} × {term(fmt(steps.scale[i]))}"
-    lines = [
+    root = f"√({fmt(steps.variance)} + {steps.eps_written})"
+    if steps.has_mean:
+        lines = _less_the_mean(steps, i, fmt, root)
+    else:
+        lines = [
+            ("mean square", f"sum of x² / {size}", f"{fmt(squares)} / {size}", steps.variance),
+            ("root", "√(mean square + eps)", root, steps.deviation),
+            ("normalised", "x / √(mean square + eps)", f"{fmt(x)} / {divisor}", normalised),
+        ]
+    lines.append(("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]))
+    if steps.has_shift:
+        numbers = f"{fmt(steps.scaled[i])} + {term(fmt(steps.shift[i]))}"
+        lines.append(("plus shift", f"scaled + shift[{i}]", numbers, steps.after[i]))
+    return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
+
+
+def _less_the_mean(
+    steps: Steps, i: int, fmt: Callable[[float], str], root: str
+) -> list[tuple[str, str, str, float]]:
+    """The lines of `arithmetic` up to the normalised number, where the mean is subtracted first."""
+    size = len(steps.before)
+    centred = steps.centred[i]
+    squares = (steps.centred**2).sum()
+    return [
         (
             "mean",
             f"sum of the {size} values / {size}",
@@ -218,25 +274,20 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
             steps.mean,
         ),
         ("variance", f"sum of (x − mean)² / {size}", f"{fmt(squares)} / {size}", steps.variance),
-        (
-            "deviation",
-            "√(variance + eps)",
-            f"√({fmt(steps.variance)} + {steps.eps_written})",
-            steps.deviation,
-        ),
+        ("deviation", "√(variance + eps)", root, steps.deviation),
         (
             f"x[{i}] − mean",
             "how far this is from the mean",
-            f"{fmt(x)} − {term(fmt(steps.mean))}",
+            f"{fmt(steps.before[i])} − {term(fmt(steps.mean))}",
             centred,
         ),
-        ("normalised", "(x − mean) / √(variance + eps)", f"{fmt(centred)} / {divisor}", normalised),
-        ("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]),
+        (
+            "normalised",
+            "(x − mean) / √(variance + eps)",
+            f"{fmt(centred)} / {fmt(steps.deviation)}",
+            steps.normalised[i],
+        ),
     ]
-    if steps.has_shift:
-        numbers = f"{fmt(steps.scaled[i])} + {term(fmt(steps.shift[i]))}"
-        lines.append(("plus shift", f"scaled + shift[{i}]", numbers, steps.after[i]))
-    return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
 
 
 @reads(*SITES)
@@ -246,6 +297,27 @@ def worked_out(
     """For one LayerNorm and one token, the `stage_table`, and the `arithmetic` of one dimension."""
     steps = inside(lm, t, name, position)
     return stage_table(steps), arithmetic(steps, dimension)
+
+
+@reads(
+    lambda lm, block, position: tuple(
+        (site, block) for site in ("q", "k", *architecture_of(lm.config).scores)
+    )
+)
+def head_norms(lm: LanguageModel, t: Trace, block: int, position: int) -> pd.DataFrame:
+    """The root of the mean square of each head's query and key at a position, before and after their own norm.
+
+    Columns: of ("query", or "key"), head (of a key, its group), before, after. Qwen3 has such norms, before
+    queries and keys are turned by their positions; to be turned changes no mean square. Elsewhere before and
+    after are alike.
+    """
+    rows = []
+    pairs = zip(("q", "k"), architecture_of(lm.config).scores, strict=True)
+    for of, sites in zip(("query", "key"), pairs, strict=True):
+        roots = [t[site, block][:, position].double().square().mean(-1).sqrt() for site in sites]
+        for head, (before, after) in enumerate(zip(*(r.tolist() for r in roots), strict=True)):
+            rows.append((of, head, before, after))
+    return pd.DataFrame(rows, columns=["of", "head", "before", "after"])
 
 
 def largest_dimension(steps: Steps) -> int:

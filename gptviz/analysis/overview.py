@@ -6,14 +6,18 @@ import pandas as pd
 from gptviz.analysis.embeddings import lengths_table
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sites import embedded, start
 from gptviz.engine.trace import Trace
 
-SITES = ("tok_emb", "pos_emb", "embed", "resid_pre", "resid_mid", "resid_post")
+SITES = (embedded, start, "resid_pre", "resid_mid", "resid_post")
 
 
 @reads("resid_pre", "resid_mid", "resid_post")
 def spreads(lm: LanguageModel, t: Trace, position: int) -> pd.DataFrame:
-    """One row per LayerNorm: norm, and the standard deviation of one token's numbers before and after."""
+    """One row per norm, and the standard deviation of one token's numbers before and after.
+
+    Of an RMSNorm, the root of their mean square.
+    """
     norms = t.norm_statistics()
     before, after = (
         np.sqrt(v[:, position].astype(float)) for v in (norms.variance, norms.variance_after)
@@ -26,7 +30,7 @@ def token_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """One row per token: its id, the norms of its embeddings, its variance before the first and the last norm.
 
     Columns: position, token, id, token_norm, position_norm, sum_norm, cosine, first_variance,
-    last_variance.
+    last_variance; without those of `lengths_table` that a model does not have.
     """
     table = lengths_table(lm, t)
     table.insert(2, "id", [token.id for token in t.tokens])

@@ -149,11 +149,12 @@ def receivers_of(config: Config, receivers: str | Sequence[Receiver]) -> tuple[R
             )
         site, block, head = receiver
         one_of("receivers' read", site, READS)
+        row = sites_of(config)[site]
         checked.append(
             (
                 site,
                 check_below("receivers' block", block, config.n_layers),
-                check_below("receivers' head", head, config.n_heads),
+                check_below(f"receivers' {row.part}", head, row.count(config)),
             )
         )
     if not checked:

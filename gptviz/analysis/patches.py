@@ -5,7 +5,9 @@ site and block part ways there, and go on as one batch (`gptviz.engine.variants`
 queries, keys, values or pattern changes that head's output and nothing else of its block's attention: it is
 worked out from both texts' own q, k, v, and is a patch of that output.
 
-Shapes: B patches of one batch, T tokens, H heads, D emb_dim, d = D/H.
+Heads that share a key and a value are patched together there: a patch of `k` or `v` is one of a group.
+
+Shapes: B patches of one batch, T tokens, H heads, D emb_dim, d head_dim.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +16,14 @@ from dataclasses import dataclass, replace
 import torch
 import torch.nn.functional as F
 
+from gptviz.analysis.attention import of_heads
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.edits import Edit
 from gptviz.engine.kinds import Config
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Before
 from gptviz.engine.run import common_prefix
+from gptviz.engine.sites import sites_of
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
@@ -33,7 +38,10 @@ BATCH_NUMBERS = 2**22
 
 @dataclass(frozen=True)
 class Patch:
-    """A place where a value is put: a site of a block at one position, or one head's at all positions."""
+    """A place where a value is put: a site of a block at one position, or one head's at all positions.
+
+    The `head` of keys and values is a group where heads share them.
+    """
 
     site: str
     block: int
@@ -66,7 +74,11 @@ def patches_of(
         Patch(site, b, **{"head" if site in HEAD_SITES else "position": place})
         for site in sites
         for b in range(config.n_layers)
-        for place in (range(config.n_heads) if site in HEAD_SITES else range(first, n_tokens))
+        for place in (
+            range(sites_of(config)[site].count(config))
+            if site in HEAD_SITES
+            else range(first, n_tokens)
+        )
     ]
 
 
@@ -92,18 +104,19 @@ def batches(
 ) -> Iterator[Batch]:
     """The same, the patches of a site and block together, as many as fit into a batch."""
     own.of(lm.model), source.of(lm.model)
-    most = BATCH_NUMBERS // (4 * lm.config.emb_dim * (at + 1))
+    most = BATCH_NUMBERS // (lm.config.hidden_dim * (at + 1))
     ids, other = ([token.id for token in trace.tokens] for trace in (own, source))
+    kind = architecture_of(lm.config)
     first = min(common_prefix(ids, other), at)  # before it no patch changes anything
     past = Before(
-        *([own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v"))
+        *([own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in kind.past)
     )
     groups: dict[tuple[str, int], list[Patch]] = {}
     for patch in patches:  # every patch of a head becomes a patch of that head's output
         groups.setdefault(
             ("z" if patch.site in HEAD_SITES else patch.site, patch.block), []
         ).append(patch)
-    for (site, block), group in groups.items():
+    for (_, block), group in groups.items():
         moved = [patch for patch in group if _can_matter(own, source, patch, at)]
         if len(moved) < len(group):
             yield [patch for patch in group if patch not in set(moved)], None
@@ -112,13 +125,23 @@ def batches(
             name: _value(own, source, block, name) for name in {patch.site for patch in moved}
         }
         edits = [
-            [replace(patch.edit(other), site=site, value=values[patch.site])] for patch in moved
+            [_as_output(lm.config, patch, replace(patch.edit(other), value=values[patch.site]))]
+            for patch in moved
         ]
         stream = own["resid_pre", block][first : at + 1]
         done = 0
         for finals in variants(lm, stream, block, edits, at - first, past, most):
             yield moved[done : done + len(finals)], finals
             done += len(finals)
+
+
+def _as_output(config: Config, patch: Patch, edit: Edit) -> Edit:
+    """The edit of a patch of heads as one of their outputs; any other as it is."""
+    if patch.head is None:
+        return edit
+    site = sites_of(config)[patch.site]
+    heads = [h for h in range(config.n_heads) if site.of_head(h, config) == patch.head]
+    return replace(edit, site="z", heads=heads)
 
 
 def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
@@ -131,11 +154,16 @@ def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
     ):
         return False
     sites = ("q", "k") if patch.site == "attn" else (patch.site,)
-    if patch.head is None:
-        place = patch.position
-    else:
-        place = patch.head
-    return any(not torch.equal(own[site, b][place], source[site, b][place]) for site in sites)
+    for name in sites:
+        if patch.head is None:
+            place = patch.position
+        elif patch.site == "attn":
+            place = sites_of(own.config)[name].of_head(patch.head, own.config)
+        else:
+            place = patch.head
+        if not torch.equal(own[name, b][place], source[name, b][place]):
+            return True
+    return False
 
 
 def _value(own: Trace, source: Trace, block: int, site: str) -> Trace | torch.Tensor:
@@ -144,9 +172,11 @@ def _value(own: Trace, source: Trace, block: int, site: str) -> Trace | torch.Te
         return source
 
     def chosen(name: str, *patched: str) -> torch.Tensor:
-        return (source if site in patched else own)[name, block]  # (H, T, d)
+        return of_heads(source if site in patched else own, name, block)  # (H, T, d)
 
-    queries = chosen("q", "q", "attn")
-    keys = chosen("k", "k", "attn")
+    # of all positions: what a position does to them, such as turning them, is done in both texts alike
+    query, key = architecture_of(own.config).scores
+    queries = chosen(query, "q", "attn")
+    keys = chosen(key, "k", "attn")
     values = chosen("v", "v")
     return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)

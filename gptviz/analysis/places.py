@@ -16,6 +16,7 @@ from gptviz.analysis.attention import edited_weights, rows_of_attention, write_l
 from gptviz.analysis.reads import Sites, reads
 from gptviz.engine.kinds import Config
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sites import scored
 from gptviz.engine.trace import Trace
 
 # kind -> how its address is written, and the kind that it lies in
@@ -116,7 +117,7 @@ def parse(text: str) -> Place:
 def possible(place: Place, config: Config, n_tokens: int) -> Place:
     """The place, or the nearest one around it that this model and text have; "last" as a number."""
     limits = {"block": config.n_layers, "head": config.n_heads, "query": n_tokens, "key": n_tokens}
-    limits |= {"unit": 4 * config.emb_dim, "id": config.vocab_size}
+    limits |= {"unit": config.hidden_dim, "id": config.vocab_size}
     for inner in reversed(place.path):
         named = {
             name: vars(inner)[name] for name in limits if f"{{{name}}}" in _KINDS[inner.kind][0]
@@ -129,16 +130,18 @@ def possible(place: Place, config: Config, n_tokens: int) -> Place:
 
 def _read_by_words(lm: LanguageModel, address: str, position: int) -> Sites:
     place = parse(address)
-    sites = {
+    sites: dict[str, Sites] = {
         "head": ("z",),
-        "cell": ("z", "q", "k", *edited_weights(lm)),
-        "unit": feed_forward.SITES,
+        "cell": ("z", *scored(lm), *edited_weights(lm)),
     }
     if place.block == LAST:
         block = lm.config.n_layers - 1
     else:
         block = place.block
-    return tuple((site, min(block, lm.config.n_layers - 1)) for site in sites.get(place.kind, ()))
+    here = min(block, lm.config.n_layers - 1)
+    if place.kind == "unit":
+        return feed_forward.sites(lm, here)
+    return tuple((str(site), here) for site in sites.get(place.kind, ()))
 
 
 @reads(_read_by_words)

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from gptviz.engine.edits import Edit
+from gptviz.engine.kinds import Config
 from gptviz.engine.sites import ALL_SITES
 
 # Why nothing of an edit can be seen at a place: it is made later in the pass, beside it (in another head, or
@@ -17,16 +18,23 @@ from gptviz.engine.sites import ALL_SITES
 Unseen = Literal["later", "beside", "later position", "other position"]
 
 _ORDER = {name: place for place, name in enumerate(ALL_SITES)}
-_PROJECTED = ("q", "k", "v")  # side by side, from norm1's output
+# what of its own block reads a site, where there are others behind it that do not
+_READ_BY = {
+    "q": ("q_rot", "attn", "z"),
+    "k": ("k_rot", "attn", "z"),
+    "v": ("z",),
+    "q_rot": ("attn", "z"),
+    "k_rot": ("attn", "z"),
+}
 # a head's own sites, which other heads of its block do not read
-_BY_HEAD = ("q", "k", "v", "attn", "z")
+_BY_HEAD = (*_READ_BY, "attn", "z")
 
 
 def unseen(
     edit: Edit,
     site: str,
     block: int | None,
-    n_layers: int,
+    config: Config,
     n_tokens: int,
     head: int | None = None,
     position: int | None = None,
@@ -36,6 +44,7 @@ def unseen(
     `head` None: in any of them, `position` None: at any. "final" stands for the prediction. The edit is one
     that fits the model and the text (`Edit.check`). Where None is given back the change may still be zero.
     """
+    n_layers = config.n_layers
     places = positions_of(edit, n_tokens)
     site_depth = _depth(site, block, n_layers)
 
@@ -45,11 +54,13 @@ def unseen(
         if edit_depth > site_depth:
             return "later"
         if edit_depth[0] == site_depth[0]:
-            side_by_side = edit.site != site and {edit.site, site} <= set(_PROJECTED)
-            other_head = edit.heads is not None and head is not None and head not in edit.heads
-            if side_by_side or (edit.site, site) == ("v", "attn"):
+            between = edit.site in _READ_BY and site in _BY_HEAD and site != edit.site
+            if between and site not in _READ_BY[edit.site]:
                 return "beside"
-            if other_head and edit.site in _BY_HEAD and site in _BY_HEAD:
+            if {edit.site, site} == {"mlp_gate", "mlp_up"}:
+                return "beside"
+            by_head = edit.site in _BY_HEAD and site in _BY_HEAD
+            if head is not None and by_head and not edit.is_of_head(edit_depth[0], head, config):
                 return "beside"
         if position is None:
             return None
@@ -94,7 +105,7 @@ def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
 
 def _mixed(edit_depth: tuple[int, int], site_depth: tuple[int, int], n_layers: int) -> bool:
     """Whether an attention, from its keys and values on, stands between an edit and a site of the pass."""
-    if edit_depth[1] in (_ORDER["resid_pre"], _ORDER["k"], _ORDER["v"]):
+    if edit_depth[1] in [_ORDER[site] for site in ("resid_pre", "k", "v", "k_rot")]:
         begins = edit_depth[0]
     else:
         begins = edit_depth[0] + 1

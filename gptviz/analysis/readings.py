@@ -7,23 +7,29 @@ biases), and a linear number of a sum is the sum of the numbers of its parts: th
 
 Elhage et al., A Mathematical Framework for Transformer Circuits, 2021 (Q-, K- and V-composition).
 
-Shapes in comments: T tokens, n positions up to the one that is looked at, D dimensions, H heads, d = D / H.
+Where queries and keys are turned by their positions, a head reads each position's key along a direction of its
+own; a norm of each head's queries and keys is frozen, too.
+
+Shapes in comments: T tokens, n positions up to the one that is looked at, D dimensions, H heads, d head_dim.
 """
 
 from dataclasses import dataclass
 
 import torch
 
-from gptviz.analysis.attention import rows_of_attention
+from gptviz.analysis.attention import of_heads, rows_of_attention
 from gptviz.analysis.logit_attribution import reader
 from gptviz.analysis.reads import of_model
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.kinds import Model
+from gptviz.engine.layer_norms import kept_norms
+from gptviz.engine.sites import scored, start
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer.one import MEAN, Against, OneToken
 
 # What the readings need of a trace, and `attn` as well of a pass with edits: see `rows_of_attention`.
-SITES = ("embed", "resid_pre", "q", "k", "v", "z", "mlp_out")
+SITES = (start, "resid_pre", "q", "k", scored, "v", "z", "mlp_out")
 
 WAYS = ("V", "Q", "K")  # in which a head reads: by its values, its query, its keys
 
@@ -36,14 +42,21 @@ REST = -1
 class Reading:
     """The sum over j of `factors[j]` * (stream before block `depth` at j · `direction`) + `constants[j]`.
 
-    factors and constants (n,), direction (D,), all float32. A depth of n_layers is the stream after the last
-    block. The direction's mean is 0: that is how a LayerNorm takes the stream's mean away.
+    factors and constants (n,), direction (D,), all float32; or (n, D), a direction for each j. A depth of
+    n_layers is the stream after the last block. The direction's mean is 0 where a LayerNorm reads: that is how
+    it takes the stream's mean away.
     """
 
     depth: int
     factors: torch.Tensor
     direction: torch.Tensor
     constants: torch.Tensor
+
+    def at(self, position: int) -> torch.Tensor:
+        """The direction at a position, (D,)."""
+        if self.direction.dim() == 1:
+            return self.direction
+        return self.direction[position]
 
 
 @dataclass(frozen=True)
@@ -81,8 +94,9 @@ def head_slope(
     It writes total = sum of w * value: w (n,), its attention, and value (n,), what the reading makes of each
     key's value. So d total / d score = w (value - total).
     """
-    v = trace["v", block][head, : position + 1]  # (n, d)
-    values = reading.factors[position] * (v @ _taken(model, reading, block, head))  # (n,)
+    v = of_heads(trace, "v", block)[head, : position + 1]  # (n, d)
+    taken = _taken(model, reading, block, head, position)  # (d,)
+    values = reading.factors[position] * (v @ taken)  # (n,)
     attention = weights(trace, block, head, position)
     return attention * (values - attention @ values)
 
@@ -98,19 +112,26 @@ def read_by(
     and scale, and all else, as they are.
     """
     if by == "V":
-        taken = _taken(model, reading, block, head)  # (d,)
+        taken = _taken(model, reading, block, head, position)  # (d,)
         factors = reading.factors[position] * weights(trace, block, head, position)  # (n,)
         return _behind(trace, model, block, "W_value", head, taken, factors)
     slope = head_slope(trace, model, reading, block, head, position)
-    keys = trace["k", block][head, : position + 1]  # (n, d)
-    query = trace["q", block][head, position]  # (d,)
+    kind = architecture_of(model)
+    att = model.trf_blocks[block].att
+    of_query, of_key = kind.scores
+    keys = of_heads(trace, of_key, block)[head, : position + 1]  # (n, d)
+    query = trace[of_query, block][head, position]  # (d,)
     slope = slope / len(query) ** 0.5
     if by == "K":
-        return _behind(trace, model, block, "W_key", head, query, slope)
+        projected = of_heads(trace, "k", block)[head, : position + 1]  # (n, d)
+        taken = kind.projected(att, "k", projected, query, 0)  # (d,), or (n, d)
+        return _behind(trace, model, block, "W_key", head, taken, slope)
     only_query = torch.zeros(position + 1)
     only_query[position] = 1
+    projected = trace["q", block][head, position]  # (d,)
     # (n,) x (n, d) -> (d,)
-    return _behind(trace, model, block, "W_query", head, slope @ keys, only_query)
+    taken = kind.projected(att, "q", projected, slope @ keys, position)
+    return _behind(trace, model, block, "W_query", head, taken, only_query)
 
 
 @of_model
@@ -122,25 +143,36 @@ def parts(trace: Trace, model: Model, reading: Reading) -> tuple[list[Part], tor
     n = len(reading.factors)
     direction = reading.direction
     names = [Part("embedding")]
-    rows = [trace["embed"][:n] @ direction]  # (n, D) x (D,) -> (n,)
+    rows = [_along(trace[architecture_of(model).start][:n], direction)]  # (n,)
     biases = torch.zeros(())
     for b in range(reading.depth):
         att = model.trf_blocks[b].att
         z = trace["z", b][:, :n]  # (H, n, d)
         heads, _, d = z.shape
-        # (D,) x (D, H d) -> (H, d, 1)
-        taken = (direction @ tensor(att.out_proj.weight)).view(heads, d, 1)
+        through = direction @ tensor(att.out_proj.weight)  # (D,) x (D, H d) -> (H d,), or (n, H d)
         names += [Part("head", b, h) for h in range(heads)]
-        rows += list((z @ taken)[:, :, 0])  # (H, n, d) x (H, d, 1) -> H of (n,)
+        if direction.dim() == 1:
+            taken = through.view(heads, d, 1)  # (H d,) -> (H, d, 1)
+            rows += list((z @ taken)[:, :, 0])  # (H, n, d) x (H, d, 1) -> H of (n,)
+        else:
+            taken = through.view(n, heads, d)  # (n, H d) -> (n, H, d)
+            rows += list(torch.einsum("hnd,nhd->hn", z, taken))  # H of (n,)
         names.append(Part("feed-forward", b))
-        rows.append(trace["mlp_out", b][:n] @ direction)
+        rows.append(_along(trace["mlp_out", b][:n], direction))
         if att.out_proj.bias is not None:
-            biases = biases + tensor(att.out_proj.bias) @ direction
+            biases = biases + direction @ tensor(att.out_proj.bias)
     values = torch.stack([*rows, biases.expand(n)])  # (P - 1, n)
-    leftover = stream(trace, reading.depth)[:n] @ direction - values.sum(dim=0)
+    leftover = _along(stream(trace, reading.depth)[:n], direction) - values.sum(dim=0)
     values = torch.cat([values, leftover[None]]) * reading.factors  # (P, n)
     values[BIASES] += reading.constants
     return [*names, Part("biases"), Part("rest")], values
+
+
+def _along(rows: torch.Tensor, direction: torch.Tensor) -> torch.Tensor:
+    """Each row along the direction, or along its own of as many: (n, D) -> (n,)."""
+    if direction.dim() == 1:
+        return rows @ direction
+    return (rows * direction).sum(dim=-1)
 
 
 @undisturbed
@@ -163,12 +195,12 @@ def tensor(weight: torch.Tensor) -> torch.Tensor:
     return weight.detach().float().cpu()
 
 
-def _taken(model: Model, reading: Reading, block: int, head: int) -> torch.Tensor:
-    """What a reading takes of a head's z: the head's W_O, transposed, times the direction, (d,)."""
+def _taken(model: Model, reading: Reading, block: int, head: int, position: int) -> torch.Tensor:
+    """What a reading takes of a head's z at a position: its W_O, transposed, times the direction, (d,)."""
     att = model.trf_blocks[block].att
     d = att.head_dim
     # (D,) x (D, d)
-    return reading.direction @ tensor(att.out_proj.weight[:, head * d : (head + 1) * d])
+    return reading.at(position) @ tensor(att.out_proj.weight[:, head * d : (head + 1) * d])
 
 
 def _behind(
@@ -182,19 +214,20 @@ def _behind(
 ) -> Reading:
     """The reading of the stream before a block that is factors[j] * (W(norm1(x_j))[head] · taken).
 
-    W is the projection of this `name`.
+    W is the projection of this `name`, and `taken` (d,), or (n, d) if it is another for each j.
     """
-    norm = model.trf_blocks[block].norm1
+    norm = next(norm for norm in kept_norms(model) if norm.source == ("resid_pre", block))
     projection = getattr(model.trf_blocks[block].att, name)
-    d = len(taken)
-    rows = slice(head * d, (head + 1) * d)
+    d = taken.shape[-1]
+    # a group of heads has its rows in common
+    row = head * (len(projection.weight) // d) // trace.config.n_heads
+    rows = slice(row * d, (row + 1) * d)
     # (d,) x (d, D) -> (D,): before the norm's scale
     direction = taken @ tensor(projection.weight[rows])
-    bias = 0.0 if projection.bias is None else tensor(projection.bias[rows]) @ taken
-    shift = 0.0 if norm.shift is None else tensor(norm.shift) @ direction
+    bias = 0.0 if projection.bias is None else taken @ tensor(projection.bias[rows])
+    shift = 0.0 if norm.shift is None else direction @ tensor(norm.shift)
     x = trace["resid_pre", block][: len(factors)]  # (n, D)
-    # (n,): what norm1 divides each row by
-    spread = (x.var(dim=-1, unbiased=False) + norm.eps).sqrt()
-    scaled = direction * tensor(norm.scale)
-    centred = scaled - scaled.mean()  # x · this = (x - mean(x)) · scaled
+    spread = norm.deviation(x)  # (n,): what norm1 divides each row by
+    # x · this = (x - mean(x)) · (direction * scale)
+    centred = norm.centre(direction * tensor(norm.scale))
     return Reading(block, factors / spread, centred, factors * (shift + bias))

@@ -16,6 +16,7 @@ Framework for Transformer Circuits, 2021 (the stream as a sum of what is written
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,8 @@ ACROSS = 0.1
 BROKEN_FLOAT32 = 1e-5
 BROKEN_BFLOAT16 = 0.01
 
-# The lines of TransformerBlock.forward, and what `x` is after each: a site, or a norm's output.
+# The lines of TransformerBlock.forward, and what `x` is after each: a site, or a norm's output. Those of a
+# module that a block does not have are not its own.
 BLOCK_LINES = (
     ("shortcut = x", "resid_pre"),
     ("x = self.norm1(x)", "norm1"),
@@ -324,7 +326,10 @@ def block_at_work(lm: LanguageModel, t: Trace, block: int, position: int, most: 
     size = {name: float(np.linalg.norm(row)) for name, row in rows.items()}
     lines = []
     shortcut = 0.0
+    modules: Any = lm.model.trf_blocks[block]
     for line, name in BLOCK_LINES:
+        if "drop_shortcut" in line and "drop_shortcut" not in modules._modules:
+            continue
         if line == "shortcut = x":
             shortcut = size[name]
         lines.append((line, size[name], shortcut))

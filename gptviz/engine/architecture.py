@@ -13,7 +13,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from gptviz import llama
 from gptviz.engine import instead
 from gptviz.engine.attending import Append, attend, attend_in_groups
 from gptviz.engine.config import GPTConfig, Settings
@@ -22,8 +24,15 @@ from gptviz.engine.kinds import Config, Model
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.site import Shortcut, Site
 from gptviz.fast.kernels import modules_of
-from gptviz.llama import GroupedQueryAttention, LlamaModel, RMSNorm
-from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
+from gptviz.llama import GroupedQueryAttention, LlamaModel, RMSNorm, apply_rope
+from gptviz.model import (
+    GELU,
+    FeedForward,
+    GPTModel,
+    LayerNorm,
+    MultiHeadAttention,
+    TransformerBlock,
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,22 @@ class NormPlace:
 
 
 @dataclass(frozen=True)
+class Named:
+    """What its parts are called on the screen, and the classes whose lines a reader is shown.
+
+    `positions` says in a few words what a position does: "added to the stream", or "turns queries and keys".
+    """
+
+    norm: str
+    activation: str
+    positions: str
+    norm_class: type[nn.Module]
+    attention_class: type[nn.Module]
+    feed_forward_class: type[nn.Module]
+    block_class: type[nn.Module]
+
+
+@dataclass(frozen=True)
 class Architecture:
     """What is particular to one class of model.
 
@@ -51,12 +76,18 @@ class Architecture:
     (B, t, D).
 
     A score is the dot product of a query and a key: `scores` are the sites of the two, (H, T, d) and (H, T, d)
-    or (K, T, d). `attend` is the attention for tokens after others (`gptviz.engine.attending`). `hidden` are the
-    sites of the feed-forward's hidden layer before its nonlinearity, and `active` the one after it, which the
-    module `down` of a block takes: it is linear.
+    or (K, T, d). `attend` is the attention for tokens after others (`gptviz.engine.attending`). `projected` takes an
+    attention module, "q" or "k", what the projection of that gave one head at some positions from `first` on,
+    (d,) or (n, d), and a direction (d,) of what the scores have in its place. It returns the direction of the
+    projection's own numbers, (d,) or (n, d): what is between the two is linear, with its norms held as they are.
 
-    `context_length` is the number of tokens that a model reads. `built_with` yields (name, value) for each
-    setting of the config that can be read off the model's modules, once for each module that shows it.
+    `hidden` are the sites of the feed-forward's hidden layer before its nonlinearity, and `active` the one after
+    it, which the module `down` of a block takes: it is linear. Of two hidden sites the first is a gate: `bend`
+    of a block is the function through which it goes, and the result is multiplied by the second.
+
+    `named` has the words and classes of its parts. `context_length` is the number of tokens that a model reads.
+    `built_with` yields (name, value) for each setting of the config that can be read off the model's modules,
+    once for each module that shows it.
 
     `instead` says, of each page of the app that does not explain such a model, what it has in place of what the
     page is about. All other pages explain it.
@@ -73,9 +104,12 @@ class Architecture:
     embed: Callable[[Any, Tensor, Tensor], Tensor]
     scores: tuple[str, str]
     attend: Callable[[Any, Tensor, int, Append], Tensor]
+    projected: Callable[[Any, str, Tensor, Tensor, int], Tensor]
     hidden: tuple[str, ...]
     active: str
     down: str
+    bend: Callable[[Any], Callable[[Tensor], Tensor]]
+    named: Named
     context_length: Callable[[Any], int]
     built_with: Callable[[Any], Iterator[tuple[str, object]]]
     instead: Mapping[str, Instead] = field(default_factory=dict)
@@ -85,6 +119,20 @@ class Architecture:
         """The sites of the keys and the values that are kept for later tokens (a KV cache)."""
         kept = {site.in_past: name for name, site in self.sites.items()}
         return kept["keys"], kept["values"]
+
+    @property
+    def lines(self) -> dict[str, Callable[..., Any]]:
+        """The functions that are shown as the model's code, by name: a norm's as computed, and its "formula"."""
+        model: Any = self.model
+        norm: Any = self.named.norm_class
+        return {
+            "model": model.forward,
+            "hidden": model.final_hidden,
+            "block": self.named.block_class.forward,
+            "attention": self.named.attention_class.forward,
+            "norm": norm.forward,
+            "formula": getattr(norm, "formula", norm.forward),
+        }
 
 
 def _by_name(*sites: Site) -> dict[str, Site]:
@@ -161,9 +209,20 @@ GPT2 = Architecture(
     embed=_gpt_stream,
     scores=("q", "k"),
     attend=attend,
+    projected=lambda att, site, rows, direction, first: direction,
     hidden=("mlp_pre",),
     active="mlp_act",
     down="ff.layers.2",
+    bend=lambda block: block.ff.layers[1],
+    named=Named(
+        "LayerNorm",
+        "GELU",
+        "added to the stream",
+        LayerNorm,
+        MultiHeadAttention,
+        FeedForward,
+        TransformerBlock,
+    ),
     context_length=lambda model: model.pos_emb.num_embeddings,
     built_with=_gpt_built_with,
 )
@@ -200,6 +259,20 @@ def _llama_stream(model: LlamaModel, in_idx: Tensor, positions: Tensor) -> Tenso
     return embedded
 
 
+def _llama_projected(
+    att: GroupedQueryAttention, site: str, rows: Tensor, direction: Tensor, first: int
+) -> Tensor:
+    """A direction of a head's turned queries or keys as one of the projection's output, (n, d) or (d,)."""
+    n = rows.numel() // rows.shape[-1]
+    cos, sin = (table.to(direction) for table in att.rope(n, before=first))  # (n, d) each
+    back: Tensor = apply_rope(direction, cos, -sin).reshape(rows.shape)  # turned the other way
+    norm = {"q": att.q_norm, "k": att.k_norm}[site]
+    if norm is None:
+        return back
+    root = (rows.square().mean(dim=-1, keepdim=True) + norm.eps).sqrt()
+    return back * norm.scale.detach().to(direction) / root
+
+
 def _llama_built_with(model: LlamaModel) -> Iterator[tuple[str, object]]:
     yield "vocab_size", model.tok_emb.num_embeddings
     # a classifier's head has a row for each class instead
@@ -234,9 +307,20 @@ LLAMA = Architecture(
     embed=_llama_stream,
     scores=("q_rot", "k_rot"),
     attend=attend_in_groups,
+    projected=_llama_projected,
     hidden=("mlp_gate", "mlp_up"),
     active="mlp_act",
     down="ff.fc3",
+    bend=lambda block: F.silu,
+    named=Named(
+        "RMSNorm",
+        "SwiGLU",
+        "turns queries and keys",
+        RMSNorm,
+        GroupedQueryAttention,
+        llama.FeedForward,
+        llama.TransformerBlock,
+    ),
     context_length=lambda model: model.context_length,
     built_with=_llama_built_with,
     instead=instead.LLAMA,

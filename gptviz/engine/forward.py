@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -278,8 +279,13 @@ def multiply_adds(model: Model, n_tokens: int) -> int:
     They are as many as numbers in the blocks' matrices. In GPT-2 a block has 12 D^2: 4 D^2 in its attention,
     8 D^2 in its feed-forward.
     """
-    matrices = [weight.numel() for weight in model.trf_blocks[0].parameters() if weight.dim() == 2]
-    return len(model.trf_blocks) * sum(matrices) * n_tokens
+    if model not in _numbers:
+        matrices = [weight for weight in model.trf_blocks[0].parameters() if weight.dim() == 2]
+        _numbers[model] = len(model.trf_blocks) * sum(weight.numel() for weight in matrices)
+    return _numbers[model] * n_tokens
+
+
+_numbers: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()  # in the blocks' matrices
 
 
 def _threads_that_pay(multiply_adds: int) -> int:

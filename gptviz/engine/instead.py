@@ -23,23 +23,9 @@ class Instead:
 LLAMA: Mapping[str, Instead] = {
     "overview": Instead("GPT-2's way from a text to a guess", "other parts in its blocks"),
     "embeddings": Instead("the sum of a token's and a position's vector", "a token's vector alone"),
-    "layernorm": Instead("LayerNorm", "RMSNorm"),
-    "attention": Instead(
-        "scores of queries and keys that each head has for itself",
-        "turned ones, and keys that heads share",
-    ),
     "feed_forward": Instead("layers with GELU", "SwiGLU, a gate and what it lets through"),
     "positions": Instead(
         "vectors that are added for a position", "queries and keys that are turned by it"
     ),
     "anatomy": Instead("the matrices of a GPT-2", "shared keys and values, and a gate"),
-    "residual_stream": Instead(
-        "what a GPT-2 adds to a token's and a position's vector",
-        "only a token's vector to begin with",
-    ),
-    "logit_lens": Instead("a lens through the last LayerNorm", "RMSNorm there"),
-    "why": Instead("votes that went through LayerNorms", "RMSNorms"),
-    "heads": Instead("habits of heads with keys of their own", "keys that heads share"),
-    "circuit": Instead("circuits of heads with keys of their own", "keys that heads share"),
-    "patching": Instead("places of a GPT-2 and what they bring back", "other places"),
 }

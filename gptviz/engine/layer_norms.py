@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
@@ -39,16 +38,21 @@ class Norm:
     shift: Tensor | None  # (D,); None for a model whose norms have none
     centred: bool = True
 
-    def mean(self, x: Tensor) -> Tensor:
-        """What it subtracts from each row: (..., D) -> (..., 1)."""
-        mean = x.mean(dim=-1, keepdim=True)
+    def centre(self, x: Tensor) -> Tensor:
+        """Each row without its mean, or as it is where nothing is subtracted: (..., D) -> (..., D).
+
+        It is linear, and its own transpose: a direction goes through it as a row does.
+        """
         if self.centred:
-            return mean
-        return torch.zeros_like(mean)
+            return x - x.mean(dim=-1, keepdim=True)
+        return x
 
     def deviation(self, x: Tensor) -> Tensor:
-        """What it divides each row by, then: (..., D) -> (..., 1)."""
-        square = (x - self.mean(x)).square().mean(dim=-1, keepdim=True)
+        """The number that each row is divided by: (..., D) -> (...)."""
+        if self.centred:
+            square = x.var(dim=-1, unbiased=False)
+        else:
+            square = x.square().mean(dim=-1)
         return (square + self.eps).sqrt()
 
     def of(self, x: Tensor) -> Tensor:

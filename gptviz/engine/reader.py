@@ -30,7 +30,7 @@ from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample_means import kept_means
-from gptviz.engine.sites import Key
+from gptviz.engine.sites import Key, Wanted, named
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
@@ -53,7 +53,7 @@ class Reader(Loaded):
     def trace(
         self,
         text: Text,
-        keep: Iterable[str | Key] | None = None,
+        keep: Iterable[Wanted] | None = None,
         edits: Iterable[Given] = (),
         special_tokens: bool = False,
         reduce: Iterable[Reduction] = (),
@@ -65,7 +65,8 @@ class Reader(Loaded):
 
         Args:
             text: a string or token ids, at most as many tokens as the model's context has.
-            keep: the sites to keep (see `gptviz.SITES`), by name or as (site, block); None keeps all. For a
+            keep: the sites to keep (see `gptviz.SITES`), by name or as (site, block), or functions
+                of the model that name some, such as `sites.start`; None keeps all. For a
                 long text, all would take too much memory: the trace then runs a block once more when it is
                 asked for a site that it does not hold (see `Trace`).
             edits: edits or their text forms, made after the model's own edits.
@@ -90,6 +91,7 @@ class Reader(Loaded):
         nor ids, for a trace `after` of other weights, and for sites, blocks and ids that do not exist.
         """
         ids = self._ids(text, special_tokens)
+        sites = None if keep is None else named(self, keep)
         if after is not None:
             of_kind("after", after, Trace, "give an earlier trace, of a text that begins alike")
         # a copy of an edit, so that a later change of its tensor can be noticed (`Edit._stamp`)
@@ -102,7 +104,7 @@ class Reader(Loaded):
             metric = None
         else:
             metric = self._metric(grad, len(ids))
-        return capture(self, ids, keep, all_edits, ready_edits, reduce, after, metric, at_once)
+        return capture(self, ids, sites, all_edits, ready_edits, reduce, after, metric, at_once)
 
     def _ids(self, text: Text, special_tokens: bool) -> list[int]:
         """The token ids of a text. Raises ValueError if it is empty or longer than the context."""

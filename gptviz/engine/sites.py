@@ -8,7 +8,8 @@ a row means. `sites_of` gives the table of a model by its config; `SITES` is GPT
 rows of all, for what is known before there is a model, such as the text form of an edit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 from gptviz.engine.architecture import ARCHITECTURES, GPT2, Architecture, architecture_of
 from gptviz.engine.index import index_of, listed
@@ -19,6 +20,7 @@ from gptviz.text.suggest import did_you_mean
 # A trace of at most this many bytes holds every site; that costs less than running a block once more.
 SMALL = 2**24
 
+HOW = 'give a list of sites, such as ["z", ("attn", 3)]'
 INTO_BLOCK = "resid_pre"  # the input of a block, from which it can be run once more
 
 SITES: dict[str, Site] = dict(GPT2.sites)
@@ -138,13 +140,52 @@ def check_key(site: str, block: object, config: Config | None) -> Key:
     return site, index_of("block", block, n_layers)
 
 
+class HasConfig(Protocol):
+    """A LanguageModel, as a list of sites needs it."""
+
+    @property
+    def config(self) -> Config: ...
+
+
+# what may stand in a list of sites: one, or a function of the model that says which it has for something
+Wanted = str | Key | Callable[..., Iterable[str | Key]]
+
+
+def named(lm: HasConfig, wanted: Iterable[Wanted]) -> tuple[str | Key, ...]:
+    """The sites of a list, each once, with those that its functions give for this model."""
+    found: list[str | Key] = []
+    for site in listed("keep", wanted, HOW):
+        found += site(lm) if callable(site) else (site,)
+    return tuple(dict.fromkeys(found))
+
+
+def start(lm: HasConfig, *_: object) -> tuple[str, ...]:
+    """The site of the stream into block 0, for a list of sites."""
+    return (architecture_of(lm.config).start,)
+
+
+def embedded(lm: HasConfig, *_: object) -> tuple[str, ...]:
+    """The sites whose sum is the stream into block 0."""
+    return tuple(architecture_of(lm.config).embedded.values())
+
+
+def scored(lm: HasConfig, *_: object) -> tuple[str, str]:
+    """The sites whose dot products are the scores of attention."""
+    return architecture_of(lm.config).scores
+
+
+def kept(lm: HasConfig, *_: object) -> tuple[str, str]:
+    """The sites of the keys and values that later tokens need."""
+    return architecture_of(lm.config).past
+
+
 def expand(keep: Iterable[str | Key] | None, config: Config, what: str = "keep") -> list[Key]:
     """Turn `keep` into a list of keys: None is every key, the name of a site is that site in every block."""
     if keep is None:
         return all_keys(config)
     sites = sites_of(config)
     keys: dict[Key, None] = {}
-    for wanted in listed(what, keep, 'give a list of sites, such as ["z", ("attn", 3)]'):
+    for wanted in listed(what, keep, HOW):
         name, block = key_of(wanted)
         everywhere = isinstance(wanted, str) and name in sites and sites[name].per_block
         blocks = range(config.n_layers) if everywhere else [block]

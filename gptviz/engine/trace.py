@@ -127,7 +127,8 @@ class Trace(Showing):
         A site is a row of `gptviz.SITES`; `t.sites()` lists those of this trace. Blocks count from 0; -1 is
         the last one. Shapes: (T, D) for embeddings and for what goes into, between and out of the blocks,
         (H, T, D/H) for `q`, `k`, `v` and `z`, (H, T, T) for `attn`, (T, 4D) inside the feed-forward; of all
-        blocks with one dimension more in front. Index a head, a token or a dimension as in any tensor:
+        blocks with one dimension more in front. Where heads share a key and a value, those are (K, T, d).
+        Index a head, a token or a dimension as in any tensor:
         `t["attn", 3][1, -1]` are the attention weights of the last token in head 1.
 
         Raises ValueError for a site or a block that does not exist, and for one that was not kept.

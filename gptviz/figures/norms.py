@@ -12,6 +12,7 @@ from gptviz.both import Both
 from gptviz.digits import significant
 
 STOPS = ("before", "centred", "normalised", "after")  # arrays of analysis.norms.Steps
+WITHOUT_MEAN = ("before", "normalised", "after")  # of an RMSNorm
 NEARLY_ONE = 0.95  # a variance of less after the division is not called one
 SAME_AXIS = 12.0  # of two spreads, the wider one is at most so much wider where both have one axis
 ROOM = 0.04  # of the axis, left free at each end
@@ -26,15 +27,24 @@ Ends = tuple[float, float]
 def norm_stops(steps: Both[Steps], dimension: int) -> list[Row]:
     """What is to be drawn at each of the `STOPS`, as a row; `components.spread` draws them.
 
+    Of an RMSNorm it is one stop less: nothing slides to a mean of 0.
+
     Each of the D numbers is a brick: `bins` says in which column it lies, `slots` how many lie below it. Column
     i begins at `low` + i * `width`. The chosen dimension lies lowest. `axis` are the ends of what is in
     sight, `ghost` the unchanged model's columns and moments, None where it has the same numbers.
     """
-    names, sentences = _words(steps.now)
-    moved = any(steps.map(attrgetter(stop)).moved for stop in STOPS)
+    if steps.now.has_mean:
+        stops: tuple[str, ...] = STOPS
+        names, sentences = _words(steps.now)
+        moments = _moments
+    else:
+        stops = WITHOUT_MEAN
+        names, sentences = _words_without_mean(steps.now)
+        moments = _squares
+    moved = any(steps.map(attrgetter(stop)).moved for stop in stops)
     rows = []
     columns = []
-    for stop, name, says in zip(STOPS, names, sentences, strict=True):
+    for stop, name, says in zip(stops, names, sentences, strict=True):
         values = steps.map(attrgetter(stop))
         old = values.was if moved else None
         counts, edges = histogram(values.now, also=old)
@@ -48,14 +58,14 @@ def norm_stops(steps: Both[Steps], dimension: int) -> list[Row]:
             "low": float(edges[0]),
             "width": float(edges[1] - edges[0]),
             "tallest": int(counts.max()),
-            "told": _moments(values.now),
+            "told": moments(values.now),
             "mark": f"dimension {dimension}: {significant(float(values.now[dimension]), 4)}",
             "ghost": None,
         }
         if old is not None:
             old_counts, _ = histogram(old, also=values.now)
             row["tallest"] = max(row["tallest"], int(old_counts.max()))
-            told = ", ".join(_moments(old))
+            told = ", ".join(moments(old))
             row["ghost"] = {
                 "counts": old_counts,
                 "mark": float(old[dimension]),
@@ -63,7 +73,7 @@ def norm_stops(steps: Both[Steps], dimension: int) -> list[Row]:
             }
         rows.append(row)
         columns.append((float(edges[0]), float(edges[-1])))
-    for row, ends in zip(rows, axes(columns), strict=True):
+    for row, ends in zip(rows, axes(columns, len(stops) - 2), strict=True):
         row["axis"] = ends
     return rows
 
@@ -83,20 +93,21 @@ def bricks(
     return bins.astype(np.int64), slots
 
 
-def axes(columns: list[Ends]) -> list[Ends]:
+def axes(columns: list[Ends], divided: int = 2) -> list[Ends]:
     """What is in sight of the axis at each stop: all columns, 0, and after the division -1 to 1 as well.
 
-    `columns` are the ends of all columns together, at each stop.
+    `columns` are the ends of all columns together, at each stop; from the stop `divided` on they are divided.
 
-    All stops have one axis where each of them can be seen on it. Else the first two have a wider or a
+    All stops have one axis where each of them can be seen on it. Else the first ones have a wider or a
     narrower one than the last two, and one sees how it is zoomed.
     """
-    given = _around([*columns[:2], (0.0, 0.0)])
-    taken = _around([*columns[2:], (-1.0, 1.0)])
+    given = _around([*columns[:divided], (0.0, 0.0)])
+    taken = _around([*columns[divided:], (-1.0, 1.0)])
     lengths = sorted(high - low for low, high in (given, taken))
     if lengths[1] <= SAME_AXIS * lengths[0]:
         given = taken = _around([given, taken])
-    return [_with_room(ends) for ends in (given, given, taken, taken)]
+    behind = len(columns) - divided
+    return [_with_room(ends) for ends in [given] * divided + [taken] * behind]
 
 
 def _around(parts: list[Ends]) -> Ends:
@@ -110,9 +121,20 @@ def _with_room(ends: Ends) -> Ends:
 
 def _moments(values: Vector) -> list[str]:
     """Mean and standard deviation, in words."""
+    return _told(values, {"mean": values.mean(), "standard deviation": values.std()})
+
+
+def _squares(values: Vector) -> list[str]:
+    """Root mean square and mean, in words."""
+    root = np.sqrt(np.square(values).mean())
+    return _told(values, {"root mean square": root, "mean": values.mean()})
+
+
+def _told(values: Vector, moments: dict[str, np.float64]) -> list[str]:
+    """These numbers of the values, in words; one that is 0 but for rounding is 0."""
     largest = float(np.abs(values).max())
     words = []
-    for name, value in (("mean", values.mean()), ("standard deviation", values.std())):
+    for name, value in moments.items():
         shown = significant(float(value))
         if abs(value) <= ROUNDING * largest:
             shown = "0"
@@ -162,5 +184,30 @@ def _words(steps: Steps) -> tuple[list[str], list[str]]:
         moved,
         f"Divide by {divisor}. {divided}",
         f"{learned} {ending}",
+    ]
+    return names, sentences
+
+
+def _words_without_mean(steps: Steps) -> tuple[list[str], list[str]]:
+    """The `_words` of an RMSNorm, which has no shift."""
+    size = len(steps.before)
+    parts = variance_parts(steps)
+    how = "squeezed"
+    if steps.deviation < 1:
+        how = "stretched"
+    reached = significant(float(np.sqrt(parts.normalised)))
+    if reached == "1.00":
+        reached = "1"
+    divided = f"They are {how} around 0 until their root mean square is {reached}."
+    if parts.normalised < NEARLY_ONE:
+        divided = "They are too small for a root mean square of 1: eps keeps the divisor above 0."
+    learned = "Each number is multiplied by a scale of its own. Training chose it. Now"
+    if np.all(steps.scale == 1):
+        learned = "Every scale is 1: nothing moves. Still"
+    names = ["In", "Divided by √mean square", "Scale"]
+    sentences = [
+        f"The {size} numbers of the token, as they come in.",
+        f"Divide by √(mean square + eps) = {significant(steps.deviation)}. {divided} No mean is subtracted.",
+        f"{learned}: {', '.join(_squares(steps.after))}.",
     ]
     return names, sentences

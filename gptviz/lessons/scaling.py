@@ -8,7 +8,9 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from gptviz.analysis.attention import of_heads
 from gptviz.analysis.reads import reads
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.copies import worked_out_once
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
@@ -103,7 +105,7 @@ def undivided(q: torch.Tensor, k: torch.Tensor) -> pd.DataFrame:
     return pd.DataFrame(columns).rename_axis("head").reset_index()
 
 
-@reads(lambda lm, block: (("q", block), ("k", block)))
+@reads(lambda lm, block: tuple((site, block) for site in architecture_of(lm.config).scores))
 def own_heads(lm: LanguageModel, t: Trace, block: int) -> pd.DataFrame:
     """One block's own heads with and without the division: see `undivided`."""
-    return undivided(t["q", block], t["k", block])
+    return undivided(*(of_heads(t, site, block) for site in architecture_of(lm.config).scores))

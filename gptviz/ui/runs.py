@@ -25,7 +25,7 @@ from gptviz.engine import forward
 from gptviz.engine.past import past_bytes
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.run import common_prefix
-from gptviz.engine.sites import Key, held_keys, sites_of
+from gptviz.engine.sites import Key, Wanted, held_keys, named, sites_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.ui.memory import megabytes
 from gptviz.ui.models import cache as models
@@ -44,7 +44,7 @@ SWITCH_SECONDS = 0.03
 SHORT_PASS = 2**28
 WAIT_SECONDS = 60.0  # for others' long texts, before a visitor is told to try again
 
-Keep = Iterable[str | Key] | None
+Keep = Iterable[Wanted] | None
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -107,9 +107,10 @@ class Runs:
                 return self._alive.get(run)
             return cast(Trace, stored[0])
 
-    def _pass(self, run: Run, keep: tuple[str | Key, ...], reduce: tuple[Reduction, ...]) -> Trace:
+    def _pass(self, run: Run, wanted: tuple[Wanted, ...], reduce: tuple[Reduction, ...]) -> Trace:
         """Make the trace in one pass over the tokens that no other text's trace covers."""
         lm = self._model(run.model)
+        keep = named(lm, wanted)
         keys = held_keys(lm.config, len(run), keep)
         is_short = forward.multiply_adds(lm.model, len(run)) <= SHORT_PASS
         if is_short:

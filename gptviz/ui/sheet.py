@@ -18,6 +18,7 @@ from gptviz.analysis.reads import sites_of
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import significant
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sites import Key
 from gptviz.figures import bars as bar_mark, curves as curve_mark, maps as map_mark
@@ -178,15 +179,15 @@ def why_same(
     could have mattered there did not, and of the others it is said why they cannot.
     """
     places = tuple(places)
-    layers = scene.lm.config.n_layers
+    config = scene.lm.config
     count = len(scene.tokens)
     without_effect: dict[Unseen, list[str]] = {}  # the changes that cannot matter, by the reason
     for edit in scene.run.edits:
         reasons = [
-            unseen(edit, site, block, layers, count, head, position) for site, block in places
+            unseen(edit, site, block, config, count, head, position) for site, block in places
         ]
         if reasons and reasons[0] is not None and None not in reasons:
-            change = says(edit, scene.labels, partial(show_id, scene.lm))
+            change = says(edit, scene.labels, partial(show_id, scene.lm), config)
             without_effect.setdefault(reasons[0], []).append(change)
     sentences = []
     made = len(scene.run.edits)
@@ -408,7 +409,7 @@ def _draw_table(
 
 def code_of(
     scene: Frame,
-    sources: Sequence[Callable[..., Any]],
+    sources: Sequence[str | Callable[..., Any]],
     numbers: Callable[..., Any],
     *args: object,
     run: Callable[[], object] | None = None,
@@ -421,13 +422,18 @@ def code_of(
 
     `numbers` has `lm`, or `lm` and a trace, as its first parameters, or neither; `args` and `named` follow.
     `run` comes by some of `sources`, whose shapes are then shown: without it, for a text, it is the pass of
-    the model's first block. `what` tells one of a page from another.
+    the model's first block. `what` tells one of a page from another. A source may be one of the model's own, by its
+    name in `Architecture.lines`.
     """
+    functions = [
+        architecture_of(scene.lm.config).lines[one] if isinstance(one, str) else one
+        for one in sources
+    ]
     if run is None and sources and isinstance(scene, Scene):
         lm = scene.lm
         ids = scene.run.ids
         run = lambda: run_first_block(lm, ids)  # noqa: E731
-    in_code([*sources, numbers], program(scene, numbers, *args, **named), key, run, what)
+    in_code([*functions, numbers], program(scene, numbers, *args, **named), key, run, what)
     if isinstance(scene, Scene) and key == "in_code":
         tab("Claim", "", "claim_offer", partial(claim.offer, scene))
 

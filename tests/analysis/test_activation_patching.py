@@ -185,7 +185,7 @@ def test_the_cone_is_what_a_patch_really_changes():
                         patched[seen, block][position], own[seen, block][position]
                     )
                     assert moved == (
-                        unseen(edit, seen, block, 3, len(CLEAN), position=position) is None
+                        unseen(edit, seen, block, lm.config, len(CLEAN), position=position) is None
                     )
 
 

@@ -1,17 +1,20 @@
 """The story of a copied word: told of planted weights and of mini, never of random ones, with hooks' numbers."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
-from gptviz.analysis import copied_story as module
+from gptviz.analysis import circuit_claims, copied_story as module
 from gptviz.analysis.asked import stood_before
-from gptviz.analysis.circuit_claims import LEAST
+from gptviz.analysis.circuit_claims import LEAST, Task
 from gptviz.analysis.circuit_passes import all_heads, edits_of
 from gptviz.analysis.copied_story import EXAMPLE, copied_story, made_texts
 from tests.analysis.test_circuit_story import set_weights
 from tests.analysis.test_patched_paths import by_hooks
 from tests.conftest import random_lm
+from tests.llama_models import both
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -188,3 +191,15 @@ def test_a_model_with_few_tokens_says_so(mini, monkeypatch):
     monkeypatch.setattr(module, "_words", lambda lm: [5, 6, 7])
     with pytest.raises(ValueError, match="has 3 tokens that a text can be made of"):
         made_texts(mini)
+
+
+def test_the_keys_that_heads_share_are_asked_about_once():
+    """Heads 3 and 4 are in group 1 of a Llama, so what reaches their keys is one receiver."""
+    lm, _ = both("llama")
+    shown = SimpleNamespace(heads=((1, 3), (1, 4), (2, 8)), nearest=None)
+    task = Task(module.ROLES, module.PLACES, module.OTHERS, ())
+    read = SimpleNamespace(lm=lm, task=task)
+    receivers = circuit_claims._receivers(read, module.PREVIOUS, {"induction": shown})
+    assert receivers == [("k", 1, 1), ("k", 2, 2)]
+    said = circuit_claims._changed(read, module.PREVIOUS, receivers)
+    assert said.endswith("as the keys of groups 1.1+2.2 alone read it")

@@ -13,9 +13,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from gptviz.analysis.decoding_cost import steps, work, written_again
 from gptviz.engine import forward
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.past import Past
 from gptviz.fast import kernels
 from gptviz.model import GPT_CONFIG_124M, GPTModel
+from tests import llamas
 from tests.conftest import random_lm
 
 GPT2 = GPTConfig.from_dict(GPT_CONFIG_124M)
@@ -45,6 +47,21 @@ def test_a_pass_is_what_torch_counts(heads, layers, vocabulary, tokens, bias):
     assert counted(lambda: model(ids)) == work(config, tokens, logits=tokens)
     last = counted(lambda: model.out_head(model.final_hidden(ids)[:, -1]))
     assert last == work(config, tokens)
+
+
+@pytest.mark.parametrize("family", llamas.CLASSES)
+def test_a_pass_of_a_llama_too(family):
+    model = llamas.ours_of(llamas.random_model(family))
+    config = LlamaConfig.from_dict(llamas.book_config(llamas.random_model(family)))
+    ids = torch.tensor([llamas.IDS])
+    assert counted(lambda: model(ids)) == work(config, ids.numel(), logits=ids.numel())
+    memory = Past(model)
+    forward.hidden(model, ids[:, :9], past=memory)
+    found = counted(lambda: forward.last_logits(model, ids[:, 9:], memory))
+    assert found == work(config, ids.numel() - 9, 9)
+    assert config.n_kv_groups < config.n_heads
+    kept = sum(memory.keys(b).nbytes + memory.values(b).nbytes for b in range(config.n_layers))
+    assert kept == steps(config, len(memory), 1)["cache_bytes"].item()
 
 
 @pytest.mark.parametrize(("past", "new"), [(0, 5), (1, 1), (9, 1), (6, 3)])

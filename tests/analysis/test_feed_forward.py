@@ -25,7 +25,7 @@ TEXT = "The cat sat on the mat, and the cat slept."
 @given(models(emb_dim=32), TEXTS, st.data())
 def test_what_the_units_write_is_what_comes_out_of_any_model(lm, ids, data):
     block, position = (data.draw(st.integers(0, n - 1)) for n in (lm.config.n_layers, len(ids)))
-    t = lm.trace(ids, keep=numbers.sites(block))
+    t = lm.trace(ids, keep=numbers.sites(lm, block))
     found = units(lm, t, block, position)
     first, _, second = lm.model.trf_blocks[block].ff.layers
     columns = second.weight.detach().double()  # (D, U)

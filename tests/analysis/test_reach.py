@@ -25,7 +25,7 @@ def test_what_is_said_to_be_out_of_reach_is_unchanged_to_the_bit(lm, data):
     edit = Edit(site, blocks[0], "uniform" if site == "attn" else "zero", heads, places)
     head = data.draw(st.none() | any_head) if split else None
     position = data.draw(st.none() | st.integers(0, N - 1))
-    why = unseen(edit, looked, blocks[1], config.n_layers, N, head, position)
+    why = unseen(edit, looked, blocks[1], config, N, head, position)
     key = looked if blocks[1] is None else (looked, blocks[1])
     before, after = (lm.trace(ids, keep=[key], edits=edits)[key] for edits in ([], [edit]))
     if split:  # (H, T, ...)
@@ -53,8 +53,8 @@ def test_what_is_said_to_be_out_of_reach_is_unchanged_to_the_bit(lm, data):
         ("final=zero", {"site": "resid_post", "block": 1}, "later"),
     ],
 )
-def test_why(edit, at, why):
-    assert unseen(Edit.parse(edit), n_layers=2, n_tokens=N, **at) == why
+def test_why(lm, edit, at, why):
+    assert unseen(Edit.parse(edit), config=lm.config, n_tokens=N, **at) == why
 
 
 def test_of_a_hidden_token_only_later_rows_change():

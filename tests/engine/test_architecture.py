@@ -5,6 +5,7 @@ import torch
 
 from gptviz.engine import forward
 from gptviz.engine.architecture import ARCHITECTURES, GPT2, LLAMA, architecture_of
+from gptviz.engine.config import GPTConfig
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.sites import ALL_SITES
 from gptviz.llama import LLAMA32_CONFIG
@@ -35,6 +36,19 @@ def test_what_is_said_of_a_site_before_there_is_a_model_holds_for_every_model():
             assert (known.form == "rows") == (site.form == "rows")
             assert (known.form == "weights") == (site.form == "weights")
             assert (known.shape == "(T, D)") == (site.shape == "(T, D)")
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES, ids=lambda kind: kind.model.__name__)
+def test_its_names_are_those_of_the_classes_that_it_is_made_of(kind):
+    config = GPTConfig(9, 8, 4, 2, 1) if kind is GPT2 else LlamaConfig(9, 8, 4, 2, 1, 12, 1)
+    model = kind.model(config)
+    names = kind.named
+    block = model.trf_blocks[0]
+    assert type(block) is names.block_class and type(block.att) is names.attention_class
+    assert type(block.ff) is names.feed_forward_class and type(block.norm1) is names.norm_class
+    assert names.norm == names.norm_class.__name__
+    assert kind.context_length(model) == 8
+    assert ("position" in kind.embedded) == ("added" in names.positions)
 
 
 def test_its_norms_are_all_that_the_model_has_and_read_what_it_says(lm):

@@ -11,6 +11,7 @@ import pytest
 from gptviz import Edit
 from gptviz.both import Both
 from gptviz.ui import sheet
+from tests.conftest import random_lm
 from tests.specs import Reader
 
 NOW = pd.DataFrame({"token": ["a", "b"], "bits": [2.0, 3.0], "rank": [1, 2]})
@@ -53,7 +54,7 @@ EMBED = "embed@1=zero"
 
 def why(*edits, site=("embed", None), position=0):
     """Of a text of three tokens and a model of six blocks."""
-    config = SimpleNamespace(n_layers=6)
+    config = random_lm(n_layers=6).config
     run = SimpleNamespace(edits=tuple(map(Edit.parse, edits)))
     labels = ["The", "·cat", "·sat"]
     scene = SimpleNamespace(

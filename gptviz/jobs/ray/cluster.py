@@ -26,7 +26,7 @@ import torch
 from gptviz import LanguageModel, Reduction, Trace
 from gptviz.engine.edits import Given, edits_of
 from gptviz.engine.gradient import Towards
-from gptviz.engine.sites import Key
+from gptviz.engine.sites import Key, Wanted
 from gptviz.jobs.local import Files
 from gptviz.jobs.task import Execution, Task
 
@@ -230,7 +230,7 @@ class Served(LanguageModel):
     def trace(
         self,
         text: str | Sequence[int],
-        keep: Iterable[str | Key] | None = None,
+        keep: Iterable[Wanted] | None = None,
         edits: Iterable[Given] = (),
         special_tokens: bool = False,
         reduce: Iterable[Reduction] = (),

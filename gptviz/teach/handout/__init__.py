@@ -19,6 +19,7 @@ import tiktoken
 from gptviz.analysis.head_roles import most_telling, roles
 from gptviz.engine.edits import Given
 from gptviz.engine.language_model import LanguageModel
+from gptviz.model import GPTModel
 from gptviz.teach.guides import Guide
 from gptviz.teach.handout.guide import EDITS, PAGES, known, led
 from gptviz.text.suggest import did_you_mean
@@ -54,9 +55,14 @@ def handout(
 ) -> str:
     """The text of the file: this model, opened on a page with this text and these edits, or led by a guide.
 
-    Raises ValueError for a page, an edit, a tokenizer or a guide that it cannot have, and for a model that
-    does not fit into `LARGEST` bytes.
+    Raises ValueError for a page, an edit, a tokenizer or a guide that it cannot have, for a model that does not
+    fit into `LARGEST` bytes, and for one that `model.js` does not compute.
     """
+    if not isinstance(lm.model, GPTModel):
+        raise ValueError(
+            f"{lm.name} is a {type(lm.model).__name__}, and the program in a hand-out computes a GPTModel only: "
+            "hand out a model of GPT-2's kind, such as mini"
+        )
     if page not in PAGES:
         raise ValueError(
             f"a hand-out has no page {page!r}{did_you_mean(page, PAGES)}; its pages are {', '.join(PAGES)}"

@@ -180,7 +180,7 @@ def _coarse(s: Sheet, data: dict[str, Any], block: int, head: int, together: int
 def tokens(s: Sheet) -> None:
     """Every token with its id and its bytes, and how the chosen one was built; a click chooses another."""
     s.title = "The tokens of a text, with their ids and bytes"
-    special = any(token.text in s.t.tokenizer.special_tokens_set for token in s.t.tokens)
+    special = any(token.text in s.t.tokenizer.special_tokens_set for token in s.typed)
     pieces = show_work(s.t.tokenizer, s.text, special, limit=len(s.t))
     if [i for piece in pieces for i in piece.ids][: len(s.t)] != [token.id for token in s.t.tokens]:
         raise ValueError(

@@ -1,18 +1,19 @@
 """What a notebook's picture is drawn on: a trace and, where something is changed, the unchanged model's."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gptviz.both import Both
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
 from gptviz.figures import Figure
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.theme import Mode
-from gptviz.tokenizer import show_token
+from gptviz.tokenizer import begins_of, show_token
 from gptviz.ui.components.kernel import elsewhere
 from gptviz.ui.components.saved import Saved, stem
 from gptviz.ui.notebook.frame import Picture
@@ -78,8 +79,16 @@ class Sheet:
         return Saved(stem(name), self.title, self.lines)
 
     @cached_property
+    def typed(self) -> Sequence[Token]:
+        """The tokens of the text, without what the tokenizer puts before every text."""
+        first = begins_of(self.t.tokenizer)
+        if tuple(token.id for token in self.t.tokens[: len(first)]) == first:
+            return self.t.tokens[len(first) :]
+        return self.t.tokens
+
+    @cached_property
     def text(self) -> str:
-        return b"".join(token.raw for token in self.t.tokens).decode("utf-8", "replace")
+        return b"".join(token.raw for token in self.typed).decode("utf-8", "replace")
 
     @cached_property
     def lines(self) -> tuple[str, ...]:

@@ -368,13 +368,16 @@ def _spread(canvas: Canvas, data: Data, colors: Palette) -> None:
         if stop["ghost"]:
             told.append(stop["ghost"]["told"])
         canvas.write(8, top + 34, "; ".join(told), SMALL, colors.quiet)
-        panel = _stop(stop, data["dimension"], colors)
+        panel = _stop(stop, data["dimension"], colors, data.get("centred", True))
         canvas.place(panel, 8.0, top + 42)
         canvas.height = top + 42 + panel.height + GAP
 
 
-def _stop(stop: Data, dimension: int, colors: Palette) -> Canvas:
-    """One stop's bricks: a column each, the chosen dimension's brick, mean, band, and the axis."""
+def _stop(stop: Data, dimension: int, colors: Palette, centred: bool) -> Canvas:
+    """One stop's bricks: a column each, the chosen dimension's brick, mean, band, and the axis.
+
+    The band lies around the mean, or around 0 where the norm is not `centred`.
+    """
     width = WIDTH - 16
     height = 110.0
     panel = Canvas(width, height + 34, colors.paper)
@@ -387,8 +390,10 @@ def _stop(stop: Data, dimension: int, colors: Palette) -> Canvas:
     bins = _numbers(stop["bins"], "<u2")
     tall = height / max(1, stop["tallest"])
     column = stop["width"] * width / (high - low)
-    mean = float(values.mean())
-    deviation = float(values.std())
+    mean = 0.0
+    if centred:
+        mean = float(values.mean())
+    deviation = float(np.sqrt(np.square(values - mean).mean()))
     band = x(mean + deviation) - x(mean - deviation)
     panel.add(Rectangle(x(mean - deviation), 0, band, height, colors.accent, opacity=0.15))
     for place, count in enumerate(np.bincount(bins).tolist()):

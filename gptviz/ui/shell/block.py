@@ -5,8 +5,10 @@ from collections.abc import Callable
 import streamlit as st
 
 from gptviz.analysis.head_roles import most_telling
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.kinds import Config
 from gptviz.engine.reduction import Reduction
+from gptviz.engine.sites import HasConfig, Key, scored
 from gptviz.ui import heads
 from gptviz.ui.buttons import button
 from gptviz.ui.runs import Keep
@@ -65,7 +67,33 @@ def head_sites(block: int | None) -> Keep:
     """The sites that a page of heads wants at once: of the chosen block, and what every head gives."""
     if block is None:
         return ("z",)
-    return (("attn", block), ("q", block), ("k", block), ("v", block), "z")
+
+    def compared(lm: HasConfig) -> list[Key]:
+        return [(site, block) for site in scored(lm)]
+
+    return (("attn", block), compared, ("v", block), "z")
+
+
+def shared_by(config: Config, head: int) -> str:
+    """Which heads share a head's keys and values, as a sentence; "" where each has its own."""
+    size = config.n_heads // config.n_kv_groups
+    if size == 1:
+        return ""
+    group = head // size
+    first = group * size
+    to = "and" if size == 2 else "to"
+    return (
+        f"Head {head} is in **group {group}**: heads {first} {to} {first + size - 1} share its keys and "
+        "values."
+    )
+
+
+def turned(config: Config) -> str:
+    """What becomes of queries and keys before they are compared, as a sentence; "" for nothing."""
+    if architecture_of(config).scores == ("q", "k"):
+        return ""
+    normalised = "normalised, then " if config.to_dict()["qk_norm"] else ""
+    return f"Queries and keys are {normalised}turned by their positions (RoPE) before they are compared."
 
 
 def head_controls(scene: Scene) -> tuple[int, int]:

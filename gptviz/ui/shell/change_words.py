@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 
 from gptviz import Edit
 from gptviz.analysis.reach import Unseen, hidden_token
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.edit_values import TABLES, Named
-from gptviz.engine.sites import ALL_SITES
+from gptviz.engine.kinds import Config
+from gptviz.engine.sites import ALL_SITES, sites_of
 
 # what an edit's site is called: (of one block's own part, where a head or a block stands before it)
 PARTS = {
@@ -50,14 +52,18 @@ LISTED = 8  # positions or heads that are named one by one
 
 
 def says(
-    edit: Edit, labels: Sequence[str] = (), shown: Callable[[int], str] = "token {}".format
+    edit: Edit,
+    labels: Sequence[str] = (),
+    shown: Callable[[int], str] = "token {}".format,
+    config: Config | None = None,
 ) -> str:
     """One edit, as short as can be: "block 4 head 3 off". `labels` are the tokens as on the screen.
 
-    `shown` is how the screen shows any other token of the vocabulary.
+    `shown` is how the screen shows any other token of the vocabulary. The words are those of a model with
+    this `config`: which are heads, which groups of heads, and what its norms are called.
     """
     hidden = hidden_token(edit)
-    where = _where(edit)
+    where = _where(edit, config)
     if edit.positions is None:
         at_positions = ""
     else:
@@ -81,7 +87,7 @@ def says(
     if edit.site == "z" and edit.heads is not None:
         part = ""
     else:
-        part = f" {PARTS[edit.site]}"
+        part = f" {_part(edit.site, config)}"
     if edit.site == "z" and edit.heads is None:
         part = ", all heads,"
     return f"{where}{part}{at_positions} {_done(value, edit.named, shown)}".strip()
@@ -130,8 +136,15 @@ def _everywhere(edit: Edit) -> bool:
     return ALL_SITES[edit.site].per_block and not isinstance(edit.block, int)
 
 
-def _where(edit: Edit) -> str:
-    """Block and heads: "block 4 head 3", "" outside of the blocks."""
+def _part(site: str, config: Config | None) -> str:
+    """What a site is called in a model with this config."""
+    if config is None:
+        return PARTS[site]
+    return PARTS[site].replace("LayerNorm", architecture_of(config).named.norm)
+
+
+def _where(edit: Edit, config: Config | None) -> str:
+    """Block and heads, or groups: "block 4 head 3", "" outside of the blocks."""
     if not ALL_SITES[edit.site].per_block:
         return ""
     if _everywhere(edit):
@@ -142,9 +155,11 @@ def _where(edit: Edit) -> str:
         if ALL_SITES[edit.site].form != "weights":
             return block
         return f"{block}, all heads"
-    heads = "heads"
-    if len(edit.heads) == 1:
-        heads = "head"
+    heads = "head"
+    if config is not None and edit.site in sites_of(config):
+        heads = sites_of(config)[edit.site].part
+    if len(edit.heads) != 1:
+        heads += "s"
     return f"{block} {heads} {_listed(list(map(str, edit.heads)))}"
 
 

@@ -16,6 +16,7 @@ import streamlit as st
 
 from gptviz import Run, Trace
 from gptviz.engine.reduction import Reduction
+from gptviz.engine.sites import named
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui import runs, words
 from gptviz.ui.buttons import button
@@ -282,15 +283,19 @@ def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
 
 
 def trace(
-    prompt: Prompt, keep: Keep = (), reduce: Iterable[Reduction] = (), strip: bool = True
+    prompt: Prompt,
+    keep: Keep = (),
+    reduce: Iterable[Reduction] = (),
+    strip: bool = True,
 ) -> Scene:
     """Run the model once over the prompt, and keep what it computes at the sites `keep`.
 
-    `keep` is as in `LanguageModel.trace`; `reduce` is made of other sites during the pass. Then the tokens
+    `keep` is as in `LanguageModel.trace`, or has functions that say which sites a model has for it
+    (`gptviz.engine.sites.start`); `reduce` is made of other sites during the pass. Then the tokens
     stand under the prompt, with what the changes did; with `strip` off the page draws the tokens, by
     `Scene.strip`. Ends the page with a sentence where the model fails.
     """
-    sites = keep if keep is None else tuple(keep)
+    sites = keep if keep is None else named(prompt.lm, keep)
     scene = Scene(**vars(prompt), keep=sites, reduce=tuple(reduce))
     scene.get(scene.keep, scene.reduce)  # one pass gives all that the page reads
     with scene.changes_place:

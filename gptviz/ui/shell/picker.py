@@ -127,6 +127,8 @@ def facts(model: InUse) -> str:
         memory += f" on {device}"
     blocks = counted(config.n_layers, "block")
     heads = counted(config.n_heads, "head")
+    if config.n_kv_groups < config.n_heads:  # that share a key and a value
+        heads += f" in {counted(config.n_kv_groups, 'group')}"
     lines = [
         f"{blocks} × {heads}, {config.emb_dim} dimensions",
         f"{config.parameters:,} parameters",

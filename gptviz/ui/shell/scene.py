@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import CaptureError, LanguageModel, Run, Trace
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.forward import NoNumbers
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
@@ -52,6 +53,11 @@ class Frame:
     def lm(self) -> LanguageModel:
         """The model, looked up: keep it in a local variable, and in nothing that lives longer."""
         return runs.model(self.key)
+
+    @property
+    def norm(self) -> str:
+        """What the model's norms are called, in the glossary as well: LayerNorm or RMSNorm."""
+        return architecture_of(self.lm.config).named.norm
 
     @property
     def load(self) -> str:

@@ -43,9 +43,9 @@ def draw(
     if not listed:
         return
     is_off = state.EDITS_OFF.value
-    layers = lm.config.n_layers
+    config = lm.config
     tokens = len(run)
-    reasons = [unseen(edit, "final", None, layers, tokens, position=position) for edit in run.edits]
+    reasons = [unseen(edit, "final", None, config, tokens, position=position) for edit in run.edits]
     passes = _passes(run, reasons.count(None), lm)
     silent = _silent(run, position, labels, reasons, tried=not passes)
     chips = []
@@ -58,7 +58,7 @@ def draw(
         if change.edit is None:
             sentence = short
         else:
-            sentence = words.says(change.edit, labels, partial(show_id, lm))
+            sentence = words.says(change.edit, labels, partial(show_id, lm), lm.config)
         if status == "made":
             note = next(silent)
         else:

@@ -2,10 +2,12 @@
 
 import pytest
 
-from gptviz import SITES, Edit
+from gptviz import Edit
+from gptviz.engine.sites import ALL_SITES
 from gptviz.ui.shell import change_words
 from gptviz.ui.shell.change_menu import Part, actions
 from tests.conftest import random_lm
+from tests.llama_models import both
 
 LABELS = ["S", "even", "·green", "·par", "r"]
 PARTS = [
@@ -43,8 +45,24 @@ def test_a_change_in_words(edit):
     assert change_words.says(Edit.parse(edit), LABELS) == EDITS[edit]
 
 
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ("k.1.0=zero", "block 1 group 0 keys off"),
+        ("v.1.0+1=zero", "block 1 groups 0, 1 values off"),
+        ("q.1.4=zero", "block 1 head 4 queries off"),
+        ("z.1.4=x0.5", "block 1 head 4 times 0.5"),
+        ("attn.1.4=first", "block 1 head 4 looks only at the first token"),
+        ("final=zero", "output of the last RMSNorm off"),
+    ],
+)
+def test_a_change_of_a_model_with_groups_in_words(edit, said):
+    config = both("llama")[0].config
+    assert change_words.says(Edit.parse(edit), LABELS, config=config) == said
+
+
 def test_no_site_is_without_a_name():
-    assert set(change_words.PARTS) == set(SITES)
+    assert set(change_words.PARTS) == set(ALL_SITES)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.kind} {part.site}")

@@ -1,4 +1,4 @@
-"""One token's numbers as bricks on one axis, which LayerNorm slides, squeezes, and gives their own scale.
+"""One token's numbers as bricks on one axis, which a norm slides, squeezes, and gives their own scale.
 
 Stop by stop, or as a film that plays once by itself: a brick goes from where it lies at one stop to where it
 lies at the next, and what is written is always that of a stop. Nothing is sent back: all stops are in the
@@ -15,10 +15,21 @@ _component = Component("spread")
 
 
 def draw_spread(
-    key: str, stops: Rows, dimension: int, alt: str, *, saved: Saved | None = None
+    key: str,
+    stops: Rows,
+    dimension: int,
+    alt: str,
+    *,
+    centred: bool = True,
+    saved: Saved | None = None,
 ) -> None:
-    """Draw the stops of `figures.norms.norm_stops`; `dimension` has the orange brick, `alt` says what is seen."""
+    """Draw the stops of `figures.norms.norm_stops`; `dimension` has the orange brick, `alt` says what is seen.
+
+    `centred` is a LayerNorm's, whose band lies around the mean; that of an RMSNorm lies around 0.
+    """
     data = {"stops": [_sent(stop) for stop in stops], "dimension": dimension, "alt": alt}
+    if not centred:
+        data["centred"] = False
     _component(key, data, saved=saved)
 
 

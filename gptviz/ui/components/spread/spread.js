@@ -1,7 +1,8 @@
-// One token's numbers as bricks on one axis, from stop to stop of a LayerNorm. Columns, sentences and what of the axis
+// One token's numbers as bricks on one axis, from stop to stop of a norm. Columns, sentences and what of the axis
 // is in sight come from Python (figures/norms.py); between two stops everything is part of the way from the one to the other.
 
-const SHOWN = 2;      // the stop at which it rests: mean 0, standard deviation 1, before what was learned changes both again
+// The stop at which it rests, behind the division and before what was learned changes it again: the last but one.
+const shownOf = (stops) => stops.length - 2;
 const MOVE = 600, REST = 700;      // ms: of a beat, and before the next one begins
 const PLOT = 12.5, LINE = 1.35, BELOW = 4.3, NARROW = 45;      // in em: the bricks' room, a line above it, the axis below it; what is narrow
 
@@ -29,10 +30,11 @@ function momentOf({ stops, at, move }) {
   return { a, b, share: part(!wide), axis: two ? between(a.axis, b.axis, part(wide)) : a.axis };
 }
 
-// Of numbers that are part of the way: their mean and standard deviation.
-function momentsOf(values) {
-  const mean = values.reduce((sum, v) => sum + v, 0) / values.length;
-  return [mean, Math.sqrt(values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / values.length)];
+// Of numbers that are part of the way: their mean, and the middle and half the width of the band: mean and standard
+// deviation, or of a norm that does not centre them 0 and the root of the mean square.
+function momentsOf(values, centred) {
+  const mean = values.reduce((sum, v) => sum + v, 0) / values.length, middle = centred ? mean : 0;
+  return [mean, middle, Math.sqrt(values.reduce((sum, v) => sum + (v - middle) ** 2, 0) / values.length)];
 }
 
 // Round numbers of an axis, about `count` of them.
@@ -51,7 +53,7 @@ function drawing(view) {
   const colors = gv.palette(data.mode), em = parseFloat(getComputedStyle(root).fontSize), width = Math.max(260, Math.round(root.clientWidth));
   const ghosts = state.stops.some(({ ghost }) => ghost), top = (ghosts ? 3 : 2) * LINE * em + 0.9 * em, base = top + PLOT * em, height = base + (width < NARROW * em ? BELOW + LINE : BELOW) * em;
   const x = (value) => ((value - axis[0]) / length(axis)) * width, size = 0.9 * em;
-  const values = a.values.map((v, i) => mix(v, b.values[i], share)), [mean, deviation] = momentsOf(values);
+  const values = a.values.map((v, i) => mix(v, b.values[i], share)), centred = data.centred !== false, [average, mean, deviation] = momentsOf(values, centred);
   const column = mix(a.width, b.width, share) * (width / length(axis)), wide = Math.max(0.75, column * (column > 4 ? 0.9 : 1));
   const tall = Math.min(1.2 * em, (PLOT * em) / Math.max(1, mix(a.tallest, b.tallest, share))), gap = tall > 4 ? 1 : 0;
   const middle = (stop, i) => stop.low + (stop.bins[i] + 0.5) * stop.width;
@@ -64,7 +66,7 @@ function drawing(view) {
   const inside = (at, said, letters = size) => { const half = said.length * letters * 0.26; return Math.max(half, Math.min(width - half, at)); };
   const line = (x0, y0, x1, y1, more) => gv.h('line', { x1: x0, y1: y0, x2: x1, y2: y1, ...more });
   const heads = rests ? [[a.told[0], 650], [a.told[1], 650], ...(a.ghost ? [[a.ghost.told, 400]] : [])] : [];
-  const aim = [Math.max(0, x(-1)), Math.min(width, x(1))], other = state.stops.find((stop) => zooms(stop, a));
+  const aim = [Math.max(0, x(-1)), Math.min(width, x(1))], aimed = centred ? AIM : AIM_AROUND_0, other = state.stops.find((stop) => zooms(stop, a));
   const zoomed = rests && other ? length(other.axis) / length(a.axis) : 0, below = width < NARROW * em ? 5.1 : 3.8;
   const mark = x(values[data.dimension]), old = a.ghost ? x(a.ghost.mark) : mark, room = 0.47 * 0.85 * em * a.mark.length + em;
   const right = (old < mark || (old === mark && mark < width / 2) ? mark + room < width : Math.min(mark, old) < room), side = right ? Math.max : Math.min;
@@ -76,6 +78,7 @@ function drawing(view) {
       gv.h('path', { d: all, fill: colors.quiet, 'fill-opacity': ghosts ? 0.6 : 0.85 }),
       gv.h('path', { d: brick(data.dimension), fill: colors.positive }),
       ghosts ? ghostOf({ a, b, share, x, base, tall, em, colors }) : null,
+      centred ? null : line(x(average), top, x(average), base, { stroke: colors.ink, 'stroke-width': 1.5, 'stroke-dasharray': '4 4' }),
       line(x(mean), top - 0.4 * em, x(mean), base, { stroke: colors.ink, 'stroke-width': 2 }),
       gv.h('path', { d: bracket(x(mean), x(mean + deviation), top - 0.4 * em, 0.3 * em), fill: 'none', stroke: colors.accent, 'stroke-width': 2 }),
       gv.h('path', { d: triangle(mark, base + 1, em), fill: colors.positive })),
@@ -84,11 +87,12 @@ function drawing(view) {
     rests ? text(beside, base + 0.85 * em, a.mark, { 'text-anchor': right ? 'start' : 'end', 'font-size': 0.85 * em }) : null,
     ticksOf(axis, Math.max(3, Math.min(9, width / (5.5 * em)))).map(([value, said]) => text(inside(x(value), said), base + 2.1 * em, said, { fill: colors.quiet })),
     gv.h('rect', { x: aim[0], y: base + 2.55 * em, width: Math.max(2, aim[1] - aim[0]), height: 0.3 * em, fill: colors.accent }),
-    text(inside(x(0), AIM), base + 3.8 * em, AIM, { fill: colors.accent }),
+    text(inside(x(0), aimed), base + 3.8 * em, aimed, { fill: colors.accent }),
     zoomed > 1 ? text(width, base + below * em, `axis zoomed in ${gv.significant(zoomed, 2)} times`, { 'text-anchor': 'end', fill: colors.quiet, 'font-style': 'italic' }) : null);
 }
 
 const AIM = 'the aim of steps 2 and 3: mean 0, standard deviation 1';
+const AIM_AROUND_0 = 'the aim of step 2: root mean square 1';
 const bracket = (from, to, y, half) => `M${from} ${y - half}V${y + half}M${from} ${y}H${to}M${to} ${y - half}V${y + half}`;
 const triangle = (at, y, em) => `M${at} ${y}l${0.42 * em} ${0.8 * em}h${-0.84 * em}z`;
 
@@ -165,12 +169,12 @@ export default gv.component((view) => {
   if (state.source !== data) {
     halt(view);
     Object.assign(state, { source: data, stops: data.stops.map(read) });
-    state.at ??= SHOWN;
+    state.at = Math.min(state.at ?? shownOf(state.stops), state.stops.length - 1);      // another model may have a stop less
   }
   state.view = view;
   const at = state.move?.to ?? state.at, [sign, said] = state.playing ? ['❚❚', 'stop'] : ['▶', 'play'];
   return gv.h('div', { class: 'spread', data: { testid: 'spread', at, moves: Boolean(state.move), playing: Boolean(state.playing), played: state.played ?? 0 } },
-    gv.h('div', { class: 'player', role: 'group', 'aria-label': 'LayerNorm in three steps', data: { unsaved: '' } },
+    gv.h('div', { class: 'player', role: 'group', 'aria-label': data.centred === false ? 'RMSNorm in two steps' : 'LayerNorm in three steps', data: { unsaved: '' } },
       gv.h('button', { type: 'button', class: 'how', onclick: () => play(state.view), data: { testid: 'spread-play' } }, `${sign} ${said}`),
       gv.h('div', { class: 'stops', role: 'group', 'aria-label': 'The stops; arrow keys walk', data: { walk: '.stop' } }, data.stops.map(({ name }, i) => gv.h('button', {
         type: 'button', class: 'stop', 'aria-pressed': i === at, onclick: () => choose(state.view, i), data: { testid: 'spread-stop', stop: i } }, `${i + 1} ${name}`)))),
@@ -186,5 +190,5 @@ export default gv.component((view) => {
   state.played = 1;
   if (gv.still()) return;
   state.at = 0;
-  play(view, SHOWN);      // by itself, once
+  play(view, shownOf(state.stops));      // by itself, once
 });

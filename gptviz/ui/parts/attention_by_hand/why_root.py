@@ -8,6 +8,7 @@ import torch
 
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
+from gptviz.engine.sites import scored
 from gptviz.figures.theme import palette
 from gptviz.lessons import scaling as lesson
 from gptviz.lessons.scaling import by_size, own_heads, sharpened
@@ -159,7 +160,7 @@ def _own_heads(frame: Frame) -> None:
     ]:
         text += f" The weights of head {', '.join(replaced)} are replaced: here is what queries and keys give."
     with above:
-        sites = [("q", block), ("k", block)]
+        sites = [(site, block) for site in scored(scene.lm)]
         sheet.say(
             scene,
             text,

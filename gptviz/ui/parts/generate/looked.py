@@ -16,7 +16,6 @@ from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import weight
 from gptviz.figures.maps import Map, maps
-from gptviz.model import MultiHeadAttention
 from gptviz.tokenizer import show_token
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.chips import chips
@@ -111,12 +110,13 @@ def draw(scene: Scene, written: Written) -> None:
             scene, run=run, other=None, text=lm.decode(run.ids, begin=False), truncated=False
         )
         reading = replace(reading, tokens=tuple(tokens), position=query)
-        lines = [MultiHeadAttention.forward]
 
         def again() -> None:
             run_first_block(lm, run.ids)
 
-        sheet.code_of(reading, lines, last_row, block, head, key="in_code_looked", run=again)
+        sheet.code_of(
+            reading, ["attention"], last_row, block, head, key="in_code_looked", run=again
+        )
 
 
 def draw_map(

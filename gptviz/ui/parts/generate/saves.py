@@ -1,6 +1,7 @@
 """What the cache saves: multiply-adds and milliseconds per token, with it and without it."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,8 @@ import streamlit as st
 from gptviz.analysis.decoding_cost import steps, written_again
 from gptviz.both import Both
 from gptviz.digits import gigabytes, many, significant
-from gptviz.engine.attending import attend
+from gptviz.engine.architecture import architecture_of
+from gptviz.engine.kinds import Config
 from gptviz.engine.past import past_bytes
 from gptviz.engine.sampling import distribution, draw as draw_one
 from gptviz.fast import kernels
@@ -18,7 +20,7 @@ from gptviz.figures.marks import token_ticks
 from gptviz.ui import sheet
 from gptviz.ui.parts.generate.written import Written
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.words import prose, show_id
+from gptviz.ui.words import counted, prose, show_id
 
 # in the session: of which text, and of each step what `measure` gives
 MEASURED = "generate_measured"
@@ -83,10 +85,11 @@ def draw(scene: Scene, written: Written) -> None:
             gigabytes(past_bytes(config, n, bytes_a_number=number_bytes))
             for n in (tokens_read, context)
         )
+        each, numbers, spared = kept(config)
         st.markdown(
-            f"**The price is memory:** a key and a value per token and block. 2 × {config.n_layers} blocks × "
-            f"{tokens_read:,} tokens × {config.emb_dim:,} numbers × {number_bytes} bytes = "
-            f"{bytes_now} now, {bytes_full} with all {context:,} positions taken."
+            f"**The price is memory:** a key and a value per {each}. 2 × {config.n_layers} blocks × "
+            f"{tokens_read:,} tokens × {numbers} × {number_bytes} bytes = "
+            f"{bytes_now} now, {bytes_full} with all {context:,} positions taken.{spared}"
         )
     hint = "Write the same tokens once more, with the cache and without it, and time each pass."
     again = st.button(
@@ -105,7 +108,22 @@ def draw(scene: Scene, written: Written) -> None:
             with kernels.by_the_book():
                 next(written_again(lm, written.base.ids, [written.new[0], 0], True, first=1))
 
-        sheet.code_of(scene, [attend, written_again], steps, *sizes, key="in_code_saves", run=run)
+        sources: list[Callable[..., object]] = [architecture_of(config).attend, written_again]
+        sheet.code_of(scene, sources, steps, *sizes, key="in_code_saves", run=run)
+
+
+def kept(config: Config) -> tuple[str, str, str]:
+    """What has a key and a value of its own, how many numbers one is, and what is spared by groups of heads."""
+    groups = config.n_kv_groups
+    if groups == config.n_heads:
+        return "token and block", f"{groups * config.head_dim:,} numbers", ""
+    many_groups = counted(groups, "group")
+    size = config.n_heads // groups
+    return (
+        "token, block and group of heads",
+        f"{many_groups} × {config.head_dim:,} numbers",
+        f" With a key and a value for each of the {config.n_heads:,} heads it would be {size} times as much.",
+    )
 
 
 def draw_costs(scene: Scene, written: Written, ways: np.ndarray, unit: str, key: str) -> None:

@@ -19,7 +19,10 @@ LENS = Param("read_by", str, LOGIT, if_there)
 
 @dataclass(frozen=True)
 class Lens:
-    """A lens as the page draws it: its numbers, the function whose lines it shows, and its sentences."""
+    """A lens as the page draws it: its numbers, the function whose lines it shows, and its sentences.
+
+    `{norm}` in them stands for what the model's norms are called.
+    """
 
     name: str
     depths: Callable[..., Depths]
@@ -37,7 +40,7 @@ LENSES = {
         lens.cells,
         lens.followed_cells,
         lens.logit_lens,
-        "we take the residual stream there and put it through the final LayerNorm and the output head",
+        "we take the residual stream there and put it through the final {norm} and the output head",
         "The model never reads itself like this. Its final norm and head were trained for the last depth "
         "only, so an odd token in an early row may say more about the lens than about the model.",
     ),
@@ -48,7 +51,7 @@ LENSES = {
         jacobian_lens.followed_cells,
         jacobian_lens.jacobian_lens,
         "we take the residual stream there, carry it to the last depth by what the later blocks do to a small "
-        "change, as a mean over other texts, and put that through the final LayerNorm and the output head",
+        "change, as a mean over other texts, and put that through the final {norm} and the output head",
         "One matrix a depth stands for all that the later blocks do, whatever the text. It cannot know what "
         "they find in this one, so an early row says what mostly follows, not what the model knows.",
     ),

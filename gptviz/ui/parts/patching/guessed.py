@@ -8,6 +8,7 @@ import streamlit as st
 from gptviz.analysis.activation_patching import agreement
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
+from gptviz.engine.sites import sites_of
 from gptviz.figures.shares import off_the_line
 from gptviz.ui import sheet
 from gptviz.ui.shell.scene import Scene
@@ -22,7 +23,8 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
         if pd.isna(row["head"]):
             place = f" at position {row['position']}"
         else:
-            place = f" · head {row['head']}"
+            part = sites_of(scene.lm.config)[row["site"]].part
+            place = f" · {part} {row['head']}"
         return f"{called[row['site']]}, block {row['block']}{place}"
 
     st.subheader("Can one gradient say what all patches would do?", anchor=False)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching, path_positions
 from gptviz.both import Both
-from gptviz.model import MultiHeadAttention
+from gptviz.engine.kinds import Config
+from gptviz.engine.sites import sites_of
 from gptviz.ui import runs, sheet, tables, words
 from gptviz.ui.buttons import button
 from gptviz.ui.components.machine import GUESS, Paths, paths
@@ -40,14 +42,25 @@ NAMED = 3  # readers that a sentence names, each with its head
 _ASKED = "gptviz_path_asked"  # in the session: the texts and the reader that the click was for
 
 
-def readers(n_layers: int, n_heads: int) -> tuple[Receiver, ...]:
+def readers(config: Config) -> tuple[Receiver, ...]:
     """The reads that the address names: ("q", 5, 0), ...; none is the logits.
 
-    Those that do not exist, or that no head stands before, are left out.
+    Where heads share keys and values, the number of one is its group's. Those that do not exist, or that no
+    head stands before, are left out.
     """
+    sites = sites_of(config)
     return tuple(
-        one for one in _read_from(INTO.value) if 0 < one[1] < n_layers and one[2] < n_heads
+        one
+        for one in _read_from(INTO.value)
+        if 0 < one[1] < config.n_layers and one[2] < sites[one[0]].count(config)
     )
+
+
+def heads_with(config: Config, receiver: Receiver) -> list[int]:
+    """The heads that read with these queries, keys or values: one, or all of a group."""
+    read, _, index = receiver
+    site = sites_of(config)[read]
+    return [head for head in range(config.n_heads) if site.of_head(head, config) == index]
 
 
 def _read_from(text: str) -> list[Receiver]:
@@ -77,10 +90,11 @@ def choose(receiver: Receiver, also: bool) -> None:
     INTO.set(_written(chosen[:MOST]))
 
 
-def read_by(block: int, head: int, also: int) -> None:
+def read_by(block: int, head: int, also: int, size: int = 1) -> None:
     """Callback of a click on a head, whose queries become the reader; or on the guess.
 
-    With `also` the head is one more reader, of what the last one reads, or it is none any more.
+    With `also` the head is one more reader, of what the last one reads, or it is none any more. So many heads,
+    `size`, share a key and a value.
     """
     if block == GUESS:
         INTO.set(LOGITS)
@@ -91,9 +105,11 @@ def read_by(block: int, head: int, also: int) -> None:
     if not also or not chosen:
         INTO.set(_written([("q", block, head)]))
         return
-    others = [one for one in chosen if one[1:] != (block, head)]
+    own = {read: head if read == "q" else head // size for read in READS}
+    others = [one for one in chosen if one[1:] != (block, own[one[0]])]
     if len(others) == len(chosen):
-        others.append((chosen[-1][0], block, head))
+        read = chosen[-1][0]
+        others.append((read, block, own[read]))
     INTO.set(_written(others[:MOST]))
 
 
@@ -121,16 +137,16 @@ def draw(
     config = scene.lm.config
     in_sentence, in_cell = says
     st.subheader("Through which head does it come?", anchor=False)
-    chosen = readers(config.n_layers, config.n_heads)
+    chosen = readers(config)
     INTO.set(_written(chosen))  # "q05.0" is head 5·0 as well, and what is not there is the guess
     prose(
         "**Path patching** is narrower: only *one reader* gets a head's value from the other text, and all "
         "other heads keep theirs. What moves then has come along this very path. Feed-forward layers and "
-        "LayerNorms on the way are worked out anew, so what they pass on counts as this path.",
+        f"{scene.norm}s on the way are worked out anew, so what they pass on counts as this path.",
         "head",
-        "LayerNorm",
+        scene.norm,
     )
-    _choose_readers(chosen)
+    _choose_readers(config, chosen)
     receivers: str | Sequence[Receiver] = LOGITS
     passes = config.n_layers * config.n_heads  # one a sender, where the logits read it
     if chosen:
@@ -166,7 +182,7 @@ def draw(
     strongest = [divmod(int(i), config.n_heads) for i in order]
     # as in the cells: one that is too small for a number has no name either
     named = {place: effect for place in strongest if in_cell(effect := float(effects.now[place]))}
-    reader = _called(chosen)
+    reader = _called(config, chosen)
     if not named:
         prose(f"No head passes the answer to {reader} by itself.")
     else:
@@ -222,22 +238,28 @@ def draw(
         )
         clean, corrupt = texts.now
         arguments: list[Any] = [list(clean.ids), list(corrupt.ids), answers, *options]
-        sheet.code_of(
-            scene, [MultiHeadAttention.forward], path_patching, *arguments, key="in_code_path"
-        )
+        sheet.code_of(scene, ["attention"], path_patching, *arguments, key="in_code_path")
 
 
-def _choose_readers(chosen: Sequence[Receiver]) -> None:
-    """Draw who reads: the guess, or of each chosen head what it reads."""
+def _choose_readers(config: Config, chosen: Sequence[Receiver]) -> None:
+    """Draw who reads: the guess, or of each chosen head what it reads, by itself or with its group."""
+    asked = {(block, head) for read, block, head in chosen if read == "q"}
+    heads: dict[tuple[int, int], None] = {}
+    for receiver in chosen:
+        own = [(receiver[1], head) for head in heads_with(config, receiver)]
+        # of a group whose keys or values alone are chosen, the first head
+        heads |= dict.fromkeys([one for one in own if one in asked] or own[:1])
+    sites = sites_of(config)
+    offered = dict.fromkeys(
+        (read, block, sites[read].of_head(head, config)) for block, head in heads for read in READS
+    )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="set_path"):
         st.caption("The reader:", width="content")
         button("the model’s guess", "path_logits", INTO.set, LOGITS, primary=not chosen)
-        for block, head in dict.fromkeys((block, head) for _, block, head in chosen):
-            for read, name in READS.items():
-                receiver = (read, block, head)
-                label = f"the {name} of head {block}·{head}"
-                key = f"path_{read}_{block}_{head}"
-                button(label, key, choose, receiver, ALSO.value, primary=receiver in chosen)
+        for receiver in offered:
+            label = _name(config, receiver)
+            key = "path_{}_{}_{}".format(*receiver)
+            button(label, key, choose, receiver, ALSO.value, primary=receiver in chosen)
         told = "A click on a head, or here, adds a reader, or takes it away."
         ALSO.widget(st.toggle, "and also", help=told)
 
@@ -282,15 +304,17 @@ def _picture(
 ) -> None:
     """Draw the machine with the paths on it."""
     # what the readers then carry to the selected token, where the thread lies at an earlier one
+    config = scene.lm.config
     carried = {
-        (block, head, place)
-        for read, block, head in chosen
+        (receiver[1], head, place)
+        for receiver in chosen
+        for head in heads_with(config, receiver)
         for sender, _, place, _ in threads
-        if read in "kv" and sender < block and place < scene.position
+        if receiver[0] in "kv" and sender < receiver[1] and place < scene.position
     }
     shown = tuple(sorted(carried)), tuple(dict.fromkeys(answers))
     levels = Both(scene.run, scene.other).map(lambda run: machine_of(run, scene.position, shown))
-    whole = effects.map(lambda some: _of_all_blocks(some, scene.lm.config.n_layers))
+    whole = effects.map(lambda some: _of_all_blocks(some, config.n_layers))
     word = " − ".join(words.show_id(scene.lm, answer) for answer in answers)
     unit = " of the texts’ difference"
     signs = "orange: towards the other text’s answer; blue: away from it"
@@ -305,14 +329,14 @@ def _picture(
     drawn = Paths(
         effects=whole,
         written=[[in_cell(float(effect)) for effect in row] for row in np.nan_to_num(whole.now)],
-        readers=chosen,
+        readers=[(one[0], one[1], head) for one in chosen for head in heads_with(config, one)],
         threads=threads,
         unit=unit,
         word=word,
         key=key,
         also=ALSO.value,
     )
-    alt = f"What each head passes to {_called(chosen)} alone ({way})"
+    alt = f"What each head passes to {_called(config, chosen)} alone ({way})"
     strongest = table[size].abs().nlargest(ALOUD).index
     paths(
         levels,
@@ -321,7 +345,7 @@ def _picture(
         alt,
         scene.labels,
         scene.position,
-        read_by,
+        partial(read_by, size=config.n_heads // config.n_kv_groups),
         "path_map",
         scene.saved("path_map", alt, way, _written(chosen).replace(",", "-")),
     )
@@ -336,14 +360,22 @@ def _is_wanted(asked: Hashable) -> bool:
     return GO.value
 
 
-def _called(chosen: Sequence[Receiver]) -> str:
+def _name(config: Config, receiver: Receiver) -> str:
+    """One reader: "the keys of head 5·0", or of group 5·0 where heads share them."""
+    read, block, index = receiver
+    part = "head"
+    if len(heads_with(config, receiver)) > 1:
+        part = "group"
+    return f"the {READS[read]} of {part} {block}·{index}"
+
+
+def _called(config: Config, chosen: Sequence[Receiver]) -> str:
     """The readers in a sentence."""
     if not chosen:
         return "the model’s guess"
     if len(chosen) > NAMED:
         return f"these {len(chosen)} readers"
-    names = [f"the {READS[read]} of head {block}·{head}" for read, block, head in chosen]
-    return words.listed(names)
+    return words.listed([_name(config, receiver) for receiver in chosen])
 
 
 def _of_all_blocks(effects: NDArray[np.float64], n_layers: int) -> NDArray[np.float64]:

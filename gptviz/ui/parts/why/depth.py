@@ -66,11 +66,14 @@ def draw(scene: Scene, shares: Both[pd.DataFrame], title: str) -> None:
     )
     said = (
         "Each bar is what attention (att) or the feed-forward layer (ff) of a block adds, and begins where "
-        "the one before it ended: its end is the sum so far, with the final LayerNorm’s divisor held as it is "
+        f"the one before it ended: its end is the sum so far, with the final {scene.norm}’s divisor held as it is "
         "in the end. The logit lens reads each depth by its own."
     )
     if (now["part"] == "rest").any():
-        said += " The rest comes from no block, such as the final LayerNorm’s shift."
+        source = "what a change put in, or rounding"
+        if "final shift" in set(shares.now["part"]):
+            source = f"such as the final {scene.norm}’s shift"
+        said += f" The rest comes from no block, {source}."
     st.caption(said)
 
 

@@ -11,7 +11,6 @@ from gptviz.both import Both
 from gptviz.digits import percent
 from gptviz.figures.maps import Map
 from gptviz.figures.token_graph import flow_graph
-from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, Scene, between, if_there, sideways
 from gptviz.ui.words import Place, counted, prose
@@ -119,6 +118,4 @@ def draw(scene: Scene) -> None:
     caption = "One row per depth and token: the share of the selected token's last stream that comes from it."
     with sheet.details("the flow"):
         sheet.numbers_of("why-flow", shares, caption, "shares at each depth")
-        sheet.code_of(
-            scene, [TransformerBlock.forward], method, position=selected, key="in_code_flow"
-        )
+        sheet.code_of(scene, ["block"], method, position=selected, key="in_code_flow")

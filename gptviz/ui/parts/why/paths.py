@@ -7,8 +7,8 @@ import streamlit as st
 
 from gptviz.analysis.paths import LEAST, Paths, paths
 from gptviz.digits import percent, significant
+from gptviz.engine.architecture import architecture_of
 from gptviz.figures.token_graph import paths_graph
-from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, Scene, between, sideways
 from gptviz.ui.shell.target import Target
@@ -50,16 +50,20 @@ def draw(scene: Scene, target: Target) -> None:
         "direct contributions to the word, added up without their signs. With their signs they add up to "
         f"{significant(result.total)}, its logit minus {compared_with(target.against_shown)}."
     )
+    embedded = "tokens"
+    if "position" in architecture_of(scene.lm.config).embedded:
+        embedded = "token and position"
     prose(
-        "Circles are heads (block.head), squares feed-forward layers, dots the embeddings of token and position.",
+        "Circles are heads (block.head), squares feed-forward layers, dots the embeddings of "
+        f"{embedded}.",
         *("head", "feed-forward", "embedding"),
     )
-    text = "**What it assumes.** Solid edges are exact, with LayerNorms and attention weights held fixed: "
+    text = f"**What it assumes.** Solid edges are exact, with {scene.norm}s and attention weights held fixed: "
     text += "they split what a head took from a token among the parts that had made that token's stream. "
     text += "Dotted edges show, to first order, what made a head look there: the gradient of its contribution "
     text += "by query or key, times what each part added to them. A feed-forward layer is not linear, so "
     text += "paths end there."
-    prose(text, "LayerNorm", "query", "key", "attention weight")
+    prose(text, scene.norm, "query", "key", "attention weight")
     caption = "One row per edge: which part writes at which position, which head reads it there, by value (V), "
     caption += (
         "query (Q) or key (K). In logits. `parent` is the edge that the reading head itself makes."
@@ -69,7 +73,7 @@ def draw(scene: Scene, target: Target) -> None:
             "why-paths", result.edges, caption, "every path that was found", missing="–"
         )
         arguments: dict[str, Any] = dict(zip(("token", "against", "position"), word, strict=True))
-        sheet.code_of(scene, [TransformerBlock.forward], paths, **arguments, key="in_code_paths")
+        sheet.code_of(scene, ["block"], paths, **arguments, key="in_code_paths")
 
 
 def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:

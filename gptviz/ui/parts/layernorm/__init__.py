@@ -1,0 +1,1 @@
+"""What the page LayerNorm says of either kind of norm."""
