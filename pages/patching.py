@@ -138,11 +138,11 @@ def guide(other: second.Other) -> None:
     second.pairs_row(scene, other, bool(pair.own.edits))
     st.subheader("Is a place enough, or is it needed?", anchor=False)
     words.prose(
-        "To put values of the text with the answer (clean) into the other one (corrupt) is **denoising**: "
-        "is a place *enough*, does the answer come back (1: completely)? To put values of the corrupt text "
-        "into the clean one is **noising**: is a place *needed*, does the answer break (−1: it is lost)? A "
-        "place can be enough and not needed, where another one has the answer, too. The switch above turns "
-        "the two texts round."
+        "*Clean* is the text whose answer is right, *corrupt* the other one. To put values of the corrupt text "
+        "into the clean one is **noising**: is a place *needed*, does the answer break (−1: it is lost)? To put "
+        "clean values into the corrupt text is **denoising**: is a place *enough*, does the answer come back "
+        "(1: completely)? A place can be enough and not needed, where another one has the answer, too. The "
+        "switch above lets the two texts change places, so that clean stays clean."
     )
 
 
@@ -167,7 +167,7 @@ picture = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_patching"):
     told = "What to copy, at one position of one block"
     site = SITE.choose(told, SITES, label_visibility="collapsed")
-    told = "Swaps the two texts, so that the clean one stays clean."
+    told = "The two texts change places, so that the clean one stays clean."
     turns: dict[str, Any] = {"help": told, "on_change": turn, "args": (scene, other)}
     way = second.WAY.choose("Direction", second.ways(), label_visibility="collapsed", **turns)
 found_there = st.container()
@@ -395,8 +395,15 @@ def share_and_before(both: Both[float]) -> tuple[str, str]:
     return f"**{now}**", f" (before your change: {short.was})"
 
 
+def where_to(effect: float) -> str:
+    """Where a patch moves the prediction of your text, whichever of the two is clean."""
+    if (effect > 0) == (way == second.DENOISING):
+        return "of the way to the other text’s"
+    return "away from the other text’s"
+
+
 def does(both: Both[float], many: bool = False) -> str:
-    """What a patch does, or `many`, as a sentence goes on: "brings back **95 %** of the other text’s answer"."""
+    """What a patch does, or `many`, as a sentence goes on: "moves the prediction **95 %** of the way to ..."."""
     effect = both.now
     short = both.map(in_short)
     share, before = share_and_before(both)
@@ -410,34 +417,26 @@ def does(both: Both[float], many: bool = False) -> str:
         if short.was is not None and short.moved:
             change = f"{short.was} → {change}"
         return f"move{s} the difference by **{change}**"
-    if way == second.DENOISING:
-        if effect > 0:
-            clause = f"bring{s} back {share} of the other text’s answer"
-        else:
-            clause = f"move{s} the other text’s answer {share} further away"
-    elif effect < 0:
-        clause = f"take{s} away {share} of your answer"
-    else:
-        clause = f"make{s} your answer {share} stronger"
-    return f"{clause}{before}"
+    return f"move{s} the prediction {share} {where_to(effect)}{before}"
 
 
 def comes(both: Both[float]) -> str:
-    """What a patch does, as the page's first sentence ends: "**95 %** of the other text’s answer comes along"."""
+    """What a patch does, as the page's first sentence ends: "the prediction moves **95 %** of the way to ..."."""
     if in_logits:
         return f"it {does(both)}"
-    effect = both.now
     share, before = share_and_before(both)
-    if way == second.DENOISING:
-        if effect > 0:
-            clause = f"{share} of the other text’s answer comes along"
-        else:
-            clause = f"the other text’s answer moves {share} further away"
-    elif effect < 0:
-        clause = f"{share} of your answer is lost"
-    else:
-        clause = f"your answer gets {share} stronger"
-    return f"{clause}{before}"
+    return f"the prediction moves {share} {where_to(both.now)}{before}"
+
+
+def wrong_preference() -> str:
+    """A sentence about a clean text whose answer the model does not prefer."""
+    whose = "the other text"
+    if way != second.DENOISING:
+        whose = "your text"
+    return (
+        f"**Mind the sign:** in {whose} (clean) the model prefers {shown[1]} to the answer {shown[0]}, by "
+        f"{words.fixed(-ends.now.clean, 2)} logits. What a patch moves is this wrong preference."
+    )
 
 
 def in_cell(effect: float) -> str:
@@ -523,7 +522,7 @@ if found is not None:
 
     square = "<span style='color:{}'>■</span> {}".format
     key = [
-        square(scene.palette.positive, "orange: with the other text’s value, its answer comes back")
+        square(scene.palette.positive, "orange: with the clean text’s value, its answer comes back")
     ]
     if way != second.DENOISING:
         key = [
@@ -599,6 +598,8 @@ if found is not None:
         found_text += way_of_the_answer(drawn.now, row_names, words_at)
     with sentence:
         words.prose(says_first, "block", "residual stream")
+        if clean.now < 0:
+            words.prose(wrong_preference())
     with found_there:
         words.prose(" ".join(found_text), "block", "residual stream")
 made: dict[str, float] = {}

@@ -1,7 +1,8 @@
 """The second text of a comparison: the same question with another answer, in as many tokens where it can be.
 
 Two passes are compared position by position, so both texts need the same number of tokens, and each word the
-same ones. Of a text with two names the names are exchanged; of a fact, another fact is asked for; a word that is
+same ones. Of two names the other one comes again, so that one token differs and the answer with it (the
+indirect-object task's S2); or the names are exchanged. Of a fact, another fact is asked for; a word that is
 about to be copied is another word. What cannot be had so is made all the same, and says which word has how many
 tokens. The kinds for two names are those of Wang et al., Interpretability in the Wild, 2022, where ABB is a text
 whose second name comes again.
@@ -9,7 +10,7 @@ whose second name comes again.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
@@ -17,7 +18,7 @@ import torch
 from gptviz.analysis.alignment import are_in_step
 from gptviz.analysis.counterpart import counterpart
 from gptviz.analysis.names import Mention, mentions, named_again, renamed, whole_word
-from gptviz.analysis.prompts import NAMES
+from gptviz.analysis.prompts import NAMES, Prompt
 from gptviz.analysis.word_classes import (
     ALSO_WORDS,
     CITIES,
@@ -48,6 +49,8 @@ HE_AND_SHE = "he and she exchanged"
 FURTHER = "another part of the sequence"
 COPIED = "another copied word"
 ONE_TOKEN = "one other token"
+# the kinds for two names one of which comes again, as they are offered
+OF_NAMES = (COMES_AGAIN, SWAP, THIRD, ORDER)
 # of these the answer stays the same: never what a comparison begins with
 SAME_ANSWER = (ORDER,)
 
@@ -136,7 +139,7 @@ def other_texts(
 ) -> list[OtherText]:
     """Return the other texts for the prediction at `position`, the best first: those that are in step with it.
 
-    For two names one of which is repeated: exchanged, the other one repeated, a third name, the other order.
+    For two names one of which is repeated: the other one repeated, exchanged, a third name, the other order.
     For a sequence, another part of it; for a word that is about to be copied, another one; for a fact, another
     of its class; for he and she, the other. If none of these `is_equal`, `counterpart`'s change of one
     token, unless `last_resort` is False: it takes a pass for each token. `own` is the trace of the text,
@@ -166,6 +169,20 @@ def other_texts(
         if last is not None:
             texts = [OtherText(ONE_TOKEN, last.text, last.ids, True), *texts]
     return texts
+
+
+def with_others_of(lm: LanguageModel, prompts: Iterable[Prompt], kind: str) -> list[Prompt]:
+    """The prompts whose text has an other text of this kind that keeps step, each with that one.
+
+    Its answers stay. Raises ValueError as `other_texts` does.
+    """
+    changed = []
+    for prompt in prompts:
+        offers = other_texts(lm, prompt.text, last_resort=False)
+        other = next((one.text for one in offers if one.kind == kind and one.is_equal), None)
+        if other is not None:
+            changed.append(replace(prompt, other=other))
+    return changed
 
 
 def told_apart(one: torch.Tensor, other: torch.Tensor, count: int = 12) -> tuple[int, int]:
@@ -257,8 +274,8 @@ def _of_two_names(asked: _Asked) -> Iterator[Iterable[_Changed]]:
     other = again.others[-1]
     text = asked.text
     both = {one: other, other: one}
-    yield [_Changed(SWAP, renamed(text, both), ((one, other),))]
     yield [_Changed(COMES_AGAIN, _put(text, [(repeated, other)]), ((one, other),))]
+    yield [_Changed(SWAP, renamed(text, both), ((one, other),))]
     thirds = [name for name in _names_like(one) if not whole_word([name]).search(text)]
     yield [_Changed(THIRD, _put(text, [(repeated, name)]), ((one, name),)) for name in thirds]
     firsts = [next(m for m in named if m.name == name) for name in (one, other)]

@@ -4,9 +4,10 @@
 
     A, B: Mary, John, Tom, Kate; place: store, park; thing: drink, book
 
-The answer is what stands for {A}, instead of it stands {B}, and the other text has A and B exchanged. Names
-that share a list never have the same word of it. {B} need not stand in the template: then the other text has
-B's word where {A} was.
+The answer is what stands for {A}, instead of it stands {B}. In the other text A's word comes again, where the last
+{B} stood; or both are exchanged, or a third word stands there (the kinds of `gptviz.analysis.other_texts`). Names that
+share a list never have the same word of it. {B} need not stand twice, or at all: then both are exchanged, and B's
+word stands where {A} was.
 """
 
 import random
@@ -18,9 +19,10 @@ from math import prod
 
 from gptviz.analysis.alignment import are_in_step
 from gptviz.analysis.names import once_and_again, renamed
+from gptviz.analysis.other_texts import COMES_AGAIN, OF_NAMES, ORDER, THIRD
 from gptviz.analysis.prompts import NAMES, PLACES, THINGS, Prompt
 from gptviz.engine.given import ids_of
-from gptviz.engine.index import whole
+from gptviz.engine.index import one_of, whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.text.suggest import did_you_mean
 
@@ -101,16 +103,20 @@ def filled(
     lists: Mapping[str, Sequence[str]],
     count: int = MOST,
     seed: int = 0,
+    other: str = COMES_AGAIN,
 ) -> Filled:
     """Return at most `count` different sentences, drawn by `seed`; all of them where there are fewer.
 
+    `other` is the kind of their other texts, one of `OF_NAMES`; where {B} does not stand twice, or {A} nowhere, both
+    are exchanged whatever the kind.
     A word for {A} or {B} must be one token of the model with a space before it, and the other text must have
     as many tokens, and each word at the same ones: what is not so is left out, with the reason. Raises
-    ValueError, a sentence, for a name without a list, neither {A} nor {B}, too many or too long sentences, and
-    where nothing is left. At most `TRIED` sentences are looked at.
+    ValueError, a sentence, for a name without a list, neither {A} nor {B}, too many or too long sentences, another
+    kind, and where nothing is left. At most `TRIED` sentences are looked at.
     """
     if whole("count", count, 1) > MOST:
         raise ValueError(f"{count} sentences are asked for; at most {MOST} are made")
+    one_of("other", other, OF_NAMES)
     template = template.rstrip()
     in_template = holes(template)
     names = list(dict.fromkeys([*in_template, ANSWER, INSTEAD]))
@@ -144,7 +150,7 @@ def filled(
     prompts: list[Prompt] = []
     seen: set[str] = set()
     for chosen in _drawn(words, lists, seed):
-        prompt = _prompt(template, chosen)
+        prompt = _prompt(template, chosen, other, lists)
         if prompt.text in seen:  # without {B} it would come again with another rival
             continue
         if len(seen) == TRIED:
@@ -202,12 +208,37 @@ def _count(lm: LanguageModel, text: str) -> int | None:
         return None
 
 
-def _prompt(template: str, chosen: Mapping[str, str]) -> Prompt:
-    """The sentence with these words, and with those of A and B exchanged."""
+def _prompt(
+    template: str, chosen: Mapping[str, str], kind: str, lists: Mapping[str, Sequence[str]]
+) -> Prompt:
+    """The sentence with these words, and its other text."""
     exchanged = {**chosen, ANSWER: chosen[INSTEAD], INSTEAD: chosen[ANSWER]}
     text = _written(template, chosen)
-    other = _written(template, exchanged)
+    names = [hole.strip() for hole in _HOLE.findall(template)]
+    is_of_kind = ANSWER in names and names.count(INSTEAD) > 1
+    if is_of_kind and kind in (COMES_AGAIN, THIRD, ORDER):
+        words = [chosen[name] for name in names]
+        if kind == ORDER:
+            for name in (ANSWER, INSTEAD):
+                words[names.index(name)] = exchanged[name]
+        else:
+            last = len(names) - 1 - names[::-1].index(INSTEAD)
+            words[last] = chosen[ANSWER]
+            if kind == THIRD:
+                words[last] = _third(chosen, lists)
+        in_order = iter(words)
+        other = _HOLE.sub(lambda hole: next(in_order), template)
+    else:
+        other = _written(template, exchanged)
     return Prompt(text, f" {chosen[ANSWER]}", f" {chosen[INSTEAD]}", other)
+
+
+def _third(chosen: Mapping[str, str], lists: Mapping[str, Sequence[str]]) -> str:
+    """The word behind B's in its list that the sentence has not; B's own, where there is none."""
+    words = [*lists[INSTEAD]]
+    at = words.index(chosen[INSTEAD])
+    free = [word for word in (*words[at + 1 :], *words[:at]) if word not in chosen.values()]
+    return next(iter(free), chosen[INSTEAD])
 
 
 def _written(template: str, words: Mapping[str, str]) -> str:

@@ -166,7 +166,7 @@ class WhichPart:
             lacking = next((text for text in self.texts if _other_of(self.lm, text) is None), "")
             raise ValueError(
                 "another text is needed to take values from, and none that keeps step with it could be "
-                f"made of {lacking!r} (two names swapped, another fact, another copied word): give other=..."
+                f"made of {lacking!r} (the other of two names, another fact, another copied word): give other=..."
             )
         if len(self.others) == 1:
             return self.others[0]
@@ -204,7 +204,7 @@ def which_part(
             for each. A word of several tokens is asked for by its first. Without them, the two words that the
             text asks for (`gptviz.analysis.asked`).
         other: the text, or texts, whose values are patched in. Without it, the best one of as many tokens
-            that `gptviz.analysis.other_texts` makes: with two names, the same text with its names swapped.
+            that `gptviz.analysis.other_texts` makes: with two names, the same text in which the other one comes again.
         measure: what a circuit keeps: the "logit" difference, or the "probability" of the answer.
         baseline: what a muted part gives: "zero", its "mean" over the text, or over a "sample", or with "other"
             what it gives in the other text. Without one it is the mean over the text, and for the story that over

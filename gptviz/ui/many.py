@@ -17,6 +17,8 @@ import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.analysis import templates
+from gptviz.analysis.activation_patching import DIRECTIONS
+from gptviz.analysis.other_texts import COMES_AGAIN, OF_NAMES, with_others_of
 from gptviz.analysis.prompts import (
     OF_OTHER,
     Prompt,
@@ -33,13 +35,14 @@ from gptviz.ui import sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.models.budget import still_here
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for, several
-from gptviz.ui.shell import target
+from gptviz.ui.shell import other_text, target
 from gptviz.ui.shell.bench import Question
 from gptviz.ui.shell.muted import GIVES_EACH
 from gptviz.ui.words import as_code, capital, counted, escaped, prose, show_id
 
 NAMES = "names"
 FILE = "file"
+NOISING = DIRECTIONS[1]
 TEMPLATE = "template"
 
 
@@ -90,17 +93,20 @@ def section(
     its sign; `here` gives the same rows of this page's prompt, of which `explained` is asked, and is called only
     beside means. `names` are what the rows are called, `words` what one is ("the share of {}") and its unit.
     `choice` draws what is chosen about the set, and `more` says what else the means say. `color` is that of the
-    bars where they have no sign.
+    bars where they have no sign. Sentences with two names have an other text of the same kind as the page's.
     """
     pairs = function.__name__ == "patching"
     st.subheader("Over many texts", anchor=False)
-    prompts, unreadable = _choose(scene, explained, pairs)
+    kind = other_text.kind_of(scene)
+    of_sets = kind if kind in OF_NAMES else COMES_AGAIN
+    prompts, unreadable = _choose(scene, explained, pairs, of_sets)
     choice()
     if explained.is_chosen:
         prompts = [_asked_by(explained, prompt) for prompt in prompts]
     request = (
         st.session_state.get(_LINES) if SET.value == FILE else SET.value,
         (SENTENCE.value, LISTS.value) if SET.value == TEMPLATE else None,
+        of_sets,
         function,
         *options.values(),
         *_of_bar(explained),
@@ -170,6 +176,11 @@ def section(
     statistic = f"mean ± standard error, n = {n}"
     if means.was is not None:
         statistic = f"before the change {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
+    above = "In the text above"
+    measure = ""
+    if pairs:
+        above = "In the two texts above"
+        measure = _one_measure(explained, options["direction"], kind, of_sets)
     muted = ""
     if "baseline" in options:
         muted = f" A muted part outputs {GIVES_EACH[options['baseline']]}."
@@ -184,7 +195,7 @@ def section(
         f"Over **{counted(n, 'text')}**, the largest of {counted(len(mean), 'mean')} is "
         f"{noun.format(names[largest])}: "
         f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
-        f"In the text above it is {significant(sign * here()[column].iloc[largest])}. "
+        f"{above} it is {significant(sign * here()[column].iloc[largest])}{measure}. "
         f"The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
         f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}{muted}{more(tables.now)}"
     )
@@ -250,8 +261,24 @@ READY = {
 }
 
 
-def _choose(scene: Scene, explained: Question, pairs: bool) -> tuple[list[Prompt], Left]:
-    """Draw the choice of the set; return the texts that can be read, and why others cannot."""
+def _one_measure(explained: Question, direction: str, kind: str | None, of_sets: str) -> str:
+    """What is measured of the page's two texts, in brackets, and whether they are as those of the set are."""
+    words = [as_code(explained.shown), as_code(explained.against_shown or target.OF_ALL)]
+    if direction != NOISING:  # the page's text is the corrupt one
+        words.reverse()
+    told = f"of {' − '.join(words)}, the clean text’s answer minus the corrupt one’s, as in the set"
+    if SET.value in (NAMES, TEMPLATE) and kind != of_sets:
+        told += "; but the other text above is of another kind"
+    return f" ({told})"
+
+
+def _choose(
+    scene: Scene, explained: Question, pairs: bool, others: str
+) -> tuple[list[Prompt], Left]:
+    """Draw the choice of the set; return the texts that can be read, and why others cannot.
+
+    `others` is the kind of the other texts of sentences with two names.
+    """
     lm = scene.lm
     SET.within((*KINDS, TEMPLATE, FILE))
     line = "one text per line"
@@ -289,12 +316,16 @@ def _choose(scene: Scene, explained: Question, pairs: bool) -> tuple[list[Prompt
     options: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
     st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **options)
     if SET.value == TEMPLATE:
-        return _of_template(lm, explained), []
+        return _of_template(lm, explained, others), []
     if SET.value in KINDS:
         prompts = ready_made(lm, SET.value)
+        if SET.value == NAMES and others != COMES_AGAIN:  # as they are made
+            prompts = with_others_of(lm, prompts, others)
         caption = f"Too few of the words are single tokens of {escaped(lm.name)}, so there are no sentences."
         if prompts:
             caption = _for_example(prompts[0], "Each sentence has its own answer", explained)
+            if SET.value == NAMES:
+                caption += f" {capital(others)}, in each of them."
         too_long = left_out(lm) if SET.value == NAMES else {}
         if too_long:
             tokens_of_words = [f"{word} ({count})" for word, count in too_long.items()]
@@ -363,18 +394,18 @@ def _of_bar(explained: Question) -> tuple[int | None, ...]:
     return ()
 
 
-def _of_template(lm: LanguageModel, explained: Question) -> list[Prompt]:
+def _of_template(lm: LanguageModel, explained: Question, kind: str) -> list[Prompt]:
     """Draw the boxes of the template and its lists; return its sentences, or say what is wrong."""
     for param in (SENTENCE, LISTS):
         param.within(templates.LONGEST)
     options: dict[str, Any] = {"max_chars": templates.LONGEST}
-    help = "The answer is what stands for {A}; instead of it might be said what stands for {B}. The other text "
-    help += "has both exchanged."
+    help = "The answer is what stands for {A}; instead of it might be said what stands for {B}. The other text is of "
+    help += "the same kind as that of your text: as long as nobody chose on Patching, {A} comes again for the last {B}."
     SENTENCE.widget(st.text_input, "Template, with names in braces", help=help, **options)
     help = "A list for each name; names that share one never have the same word. A new line is as good as ;"
     LISTS.widget(st.text_area, "Lists: A, B: Tom, Anna; place: garden, park", help=help, **options)
     try:
-        found = _filled(lm, SENTENCE.value, LISTS.value)
+        found = _filled(lm, SENTENCE.value, LISTS.value, kind)
     except ValueError as error:
         st.warning(f"{capital(escaped(str(error)))}.")
         return []
@@ -398,13 +429,13 @@ def _of_template(lm: LanguageModel, explained: Question) -> list[Prompt]:
 _known: WeakKeyDictionary[Model, tuple[tuple[str, ...], templates.Filled]] = WeakKeyDictionary()
 
 
-def _filled(lm: LanguageModel, template: str, lists: str) -> templates.Filled:
+def _filled(lm: LanguageModel, template: str, lists: str, kind: str) -> templates.Filled:
     """The sentences of a template. Raises ValueError as `templates.filled` does."""
-    asked = (lm.name, template, lists)
+    asked = (lm.name, template, lists, kind)
     known = _known.get(lm.model)
     if known is not None and known[0] == asked:
         return known[1]
-    found = templates.filled(lm, template, templates.read_lists(lists))
+    found = templates.filled(lm, template, templates.read_lists(lists), other=kind)
     _known[lm.model] = asked, found
     return found
 

@@ -21,8 +21,9 @@ from gptviz.analysis.other_texts import (
     THIRD,
     other_texts,
     told_apart,
+    with_others_of,
 )
-from gptviz.analysis.prompts import NAMES, indirect_objects
+from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
 from gptviz.analysis.word_classes import GENDERED, HE, SHE, of_the_other
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.conftest import random_lm
@@ -69,7 +70,7 @@ def test_every_text_is_cut_into_its_ids_and_says_whether_it_is_as_long(mini, tex
 
 def test_two_names_are_exchanged_everywhere(mini):
     others = other_texts(mini, GAVE)
-    assert [other.kind for other in others] == [SWAP, COMES_AGAIN, THIRD, ORDER]
+    assert [other.kind for other in others] == [COMES_AGAIN, SWAP, THIRD, ORDER]
     texts = as_text(mini, GAVE)
     assert texts[SWAP] == "When Mary and Tom left the garden, Mary gave the flowers to"
     assert texts[COMES_AGAIN] == "When Tom and Mary left the garden, Mary gave the flowers to"
@@ -92,11 +93,24 @@ def test_the_sentences_of_names_have_their_own_other_text(mini):
         assert [found[kind].is_equal for kind in (SWAP, THIRD, ORDER)] == [True] * 3
 
 
+def test_prompts_take_other_texts_of_one_kind(mini):
+    """Each text of `indirect_objects` names two persons; Anna's has none of its length."""
+    prompts = indirect_objects(mini, 4)
+    for prompt, swapped in zip(prompts, with_others_of(mini, prompts, SWAP), strict=True):
+        answer, giver = (str(name).strip() for name in prompt.target)
+        both = {answer: giver, giver: answer}
+        # no comma stands behind a name
+        assert swapped.other == " ".join(both.get(word, word) for word in prompt.text.split(" "))
+        assert (swapped.text, swapped.target) == (prompt.text, prompt.target)
+    assert with_others_of(mini, prompts, COMES_AGAIN) == prompts
+    assert not with_others_of(mini, [Prompt(LONG)], SWAP)
+
+
 def test_a_name_of_two_tokens_is_why_a_swap_is_not_as_long(mini):
     assert [len(mini.encode(f" {name}")) for name in ("Tom", "Anna")] == [1, 2]
     others = other_texts(mini, LONG)
-    assert [other.kind for other in others] == [THIRD, SWAP, COMES_AGAIN, ORDER]
-    swap = others[1]
+    assert [other.kind for other in others] == [THIRD, COMES_AGAIN, SWAP, ORDER]
+    swap = others[2]
     assert swap.text == "When Anna and Tom left the garden, Anna gave the flowers to"
     assert len(swap.ids) == len(mini.encode(LONG)) + 1
     assert swap.reason == (

@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 from hypothesis import given, strategies as st
 
+from gptviz.analysis.other_texts import COMES_AGAIN, ORDER, SWAP, THIRD, other_texts
 from gptviz.analysis.templates import (
     EXAMPLE,
     EXAMPLE_LISTS,
@@ -39,12 +40,29 @@ def test_the_example_gives_a_hundred_sentences(mini):
         first, second, place, giver, thing = pattern.fullmatch(prompt.text).groups()
         assert (first, second, giver) == (answer, instead, instead)
         assert place in lists["place"] and thing in lists["thing"] and first != second
-        assert pattern.fullmatch(prompt.other).groups() == (second, first, place, first, thing)
+        assert pattern.fullmatch(prompt.other).groups() == (first, second, place, first, thing)
         assert len(mini.encode(prompt.text)) == len(mini.encode(prompt.other))
         assert all(len(mini.encode(name)) == 1 for name in prompt.target)
     assert found == filled(mini, EXAMPLE, lists)
     assert found != filled(mini, EXAMPLE, lists, seed=1)
     assert filled(mini, EXAMPLE, lists, 7).prompts == found.prompts[:7]
+
+
+def test_the_other_texts_are_of_the_kind_that_is_asked_for(mini):
+    """Each is what `other_texts` makes of the sentence, which reads names and no template."""
+    template = "When {B} and {A} went to the {place}, {B} spoke to"
+    lists = read_lists("A, B: Tom, Mary, John; place: park")
+    for kind in (COMES_AGAIN, SWAP, ORDER):
+        for prompt in filled(mini, template, lists, other=kind).prompts:
+            (wanted,) = [one.text for one in other_texts(mini, prompt.text) if one.kind == kind]
+            assert prompt.other == wanted
+    for prompt in filled(mini, template, lists, other=THIRD).prompts:
+        words, others = prompt.text.split(), prompt.other.split()
+        (place,) = [i for i, word in enumerate(words) if word != others[i]]
+        assert words[place] == prompt.against.strip() and place == words.index("spoke") - 1
+        assert {words[1], words[3], others[place]} == {"Tom", "Mary", "John"}
+    with pytest.raises(ValueError, match="other is 'nothing'; it must be one of the other name"):
+        filled(mini, template, lists, other="nothing")
 
 
 names = st.lists(st.sampled_from(["Tom", "Mary", "John", "Kate"]), min_size=2, unique=True)
@@ -53,7 +71,8 @@ things = st.lists(st.sampled_from(["book", "key", "big red hat"]), min_size=1, u
 
 @given(names, things)
 def test_where_there_are_few_all_are_written(people, things):
-    found = filled(LM, f"{GAVE} with the {{ thing }}", {"A": people, "B": people, "thing": things})
+    lists = {"A": people, "B": people, "thing": things}
+    found = filled(LM, f"{GAVE} with the {{ thing }}", lists, other=SWAP)
     expected = {
         f"When {a} and {b} left, {b} gave it to with the {thing}"
         for a, b, thing in product(people, people, things)
@@ -105,7 +124,8 @@ def test_a_text_that_grows_is_left_out(mini):
 
 def test_a_text_whose_words_move_is_left_out(mini):
     """Both answers are one token behind a blank; at the beginning one of them is two, and at the end, too."""
-    found = filled(mini, "{A}: {B} saw|{B}.", read_lists("A, B: Mary, Tom, Kate, Jim, Ruth, Emma"))
+    lists = read_lists("A, B: Mary, Tom, Kate, Jim, Ruth, Emma")
+    found = filled(mini, "{A}: {B} saw|{B}.", lists, other=SWAP)
     moved = [text for text, why in found.left_out if why.startswith("some of its words")]
     kept = [prompt.text for prompt in found.prompts]
     assert moved and kept

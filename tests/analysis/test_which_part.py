@@ -7,7 +7,7 @@ import pytest
 from gptviz.analysis.prompts import indirect_objects
 
 TEXT = "When Tom and Mary left the garden, Tom gave the flowers to"
-SWAPPED = "When Mary and Tom left the garden, Mary gave the flowers to"
+AGAIN = "When Tom and Mary left the garden, Mary gave the flowers to"
 
 
 def same(one, other):
@@ -17,16 +17,16 @@ def same(one, other):
 def test_each_method_is_the_function_that_it_names(mini):
     bench = mini.which_part(TEXT, " Mary", " Tom", baseline="zero")
     pair = (" Mary", " Tom")
-    assert bench.others == (SWAPPED,)
+    assert bench.others == (AGAIN,)
     logits = mini.trace(TEXT).logits(-1)
     mary, tom = (mini.encode(name)[0] for name in pair)
     assert bench.logit_difference == pytest.approx(float(logits[mary] - logits[tom]), abs=1e-5)
     same(bench.votes(), mini.attribution(TEXT, pair))
     assert bench.votes()["contribution"].sum() == pytest.approx(bench.logit_difference, abs=1e-4)
     same(bench.knock_out(), mini.knock_out(TEXT, pair, baseline="zero"))
-    same(bench.patching(sites=["z"]), mini.patching(TEXT, SWAPPED, pair, sites=["z"]))
+    same(bench.patching(sites=["z"]), mini.patching(TEXT, AGAIN, pair, sites=["z"]))
     read = [("q", 5, 4)]
-    same(bench.path_patching(read), mini.path_patching(TEXT, SWAPPED, pair, receivers=read))
+    same(bench.path_patching(read), mini.path_patching(TEXT, AGAIN, pair, receivers=read))
     by_token = bench.votes_by_token()
     heads = bench.votes().query("part == 'head'")["contribution"]
     assert by_token.sum(dim=-1).flatten().tolist() == pytest.approx(heads.tolist(), abs=1e-5)
@@ -43,7 +43,7 @@ def test_a_name_of_two_tokens_is_asked_for_by_its_first(mini):
     bench = mini.which_part("When Tom and Anna left the garden, Tom spoke to", " Anna", " Tom")
     assert len(mini.encode(" Anna")) == 2
     assert bench.questions[0][0] == mini.encode(" Anna")[0]
-    # with the names swapped it has another number of tokens
+    # with Anna again it has another number of tokens
     assert bench.others == ("When Tom and Anna left the garden, John spoke to",)
 
 

@@ -19,7 +19,7 @@ from tests.pages.test_circuit import here
 from tests.specs import charts, given, left_by_program, links, opened, prose
 
 TEXT = "When Tom and Mary left the garden, Tom gave the flowers to"
-SWAPPED = "When Mary and Tom left the garden, Mary gave the flowers to"
+AGAIN = "When Tom and Mary left the garden, Mary gave the flowers to"
 
 
 def forward(mini, text, other, heads):
@@ -59,31 +59,31 @@ def lead(mini, logits):
 
 @pytest.fixture(scope="module")
 def whole(mini):
-    return lead(mini, forward(mini, TEXT, SWAPPED, []))
+    return lead(mini, forward(mini, TEXT, AGAIN, []))
 
 
 @pytest.mark.parametrize(
-    "typed", [None, "When Tom and Mary left the garden, Mary gave the flowers to"]
+    "typed", [None, "When Mary and Tom left the garden, Mary gave the flowers to"]
 )
 def test_knock_out_takes_the_values_of_the_other_text(run_page, mini, whole, typed):
     query = {"null": "other"} | ({"other": typed} if typed else {})
     at = run_page("knock_out", text=TEXT, **query, block=4, head=3)
     found = np.array(charts(at)[0]["data"][0]["z"])
     heads = all_heads(mini)[::5]
-    without = [lead(mini, forward(mini, TEXT, typed or SWAPPED, [head])) for head in heads]
+    without = [lead(mini, forward(mini, TEXT, typed or AGAIN, [head])) for head in heads]
     assert [found[head] for head in heads] == pytest.approx(whole - np.array(without), abs=1e-4)
     assert np.abs(found).max() > 0.1
     assert at.query_params["null"] == "other"
     assert "(it outputs its value in the other text)" in prose(at)
     lines = given(at, "knock_out_guess")["saved"]["lines"]
-    assert f"Other text: {typed or SWAPPED}" in lines
+    assert f"Other text: {typed or AGAIN}" in lines
 
 
 def test_a_circuits_other_heads_give_their_values_in_the_other_text(run_page, mini, whole):
     kept = [(0, 5), (4, 3), (5, 0)]
     at = run_page("circuit", text=TEXT, circuit="0.5+4.3+5.0", heads_order="off", null="other")
     others = [head for head in all_heads(mini) if head not in kept]
-    wanted = lead(mini, forward(mini, TEXT, SWAPPED, others))
+    wanted = lead(mini, forward(mini, TEXT, AGAIN, others))
     assert here(at)[:2] == (3, pytest.approx(wanted, abs=1e-4))
     assert abs(wanted - whole) > 0.1
     link = next(block.value for block in at.code if "score=" in block.value)
@@ -92,7 +92,7 @@ def test_a_circuits_other_heads_give_their_values_in_the_other_text(run_page, mi
 
 def test_heads_says_what_the_answer_loses(run_page, mini, whole):
     at = run_page("heads", text=TEXT, block=4, head=3, null="other")
-    without = lead(mini, forward(mini, TEXT, SWAPPED, [(4, 3)]))
+    without = lead(mini, forward(mini, TEXT, AGAIN, [(4, 3)]))
     said = (
         "if it outputs its value in the other text, the lead of `·Mary` over `·Tom` goes "
         f"**{fixed(whole, 2)} → {fixed(without, 2)}**"
@@ -105,7 +105,7 @@ def test_the_votes_stand_beside_what_muting_takes_away(run_page, mini, whole):
     opened(at, "numbers_muting")
     table = next(one.value for one in at.dataframe if "takes away" in one.value)
     row = table[(table["kind"] == "head") & (table["block"] == 4) & (table["head"] == 3)]
-    without = lead(mini, forward(mini, TEXT, SWAPPED, [(4, 3)]))
+    without = lead(mini, forward(mini, TEXT, AGAIN, [(4, 3)]))
     assert row["takes away"].item() == pytest.approx(whole - without, abs=1e-4)
 
 
@@ -136,11 +136,11 @@ def test_in_python_the_other_text_is_a_baseline(mini, whole):
     bench = mini.which_part(TEXT, baseline="other")
     table = bench.knock_out()
     row = table[(table["block"] == 4) & (table["head"] == 3)]
-    without = lead(mini, forward(mini, TEXT, SWAPPED, [(4, 3)]))
+    without = lead(mini, forward(mini, TEXT, AGAIN, [(4, 3)]))
     assert row["effect"].item() == pytest.approx(without - whole, abs=1e-4)
     small = random_lm()  # with mini's tokenizer
     asked = small.which_part(TEXT, " Mary", " Tom", baseline="other")
-    nobody = lead(mini, forward(small, TEXT, SWAPPED, all_heads(small)))
+    nobody = lead(mini, forward(small, TEXT, AGAIN, all_heads(small)))
     assert asked.ranking().values[0] == pytest.approx(nobody, abs=1e-4)
     assert asked.circuit().empty == pytest.approx(nobody, abs=1e-4)
     with pytest.raises(ValueError, match="must be one of zero, mean, sample"):

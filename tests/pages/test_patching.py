@@ -1,6 +1,7 @@
 """The page "Patching" through AppTest: what is drawn is `patching`, a click is an edit of the app."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from gptviz import Edit
 from gptviz.analysis import patching
 from gptviz.analysis.activation_patching import SHARES_FROM, agreement
 from gptviz.analysis.counterpart import counterpart
+from gptviz.analysis.names import renamed
 from gptviz.analysis.other_texts import SWAP, other_texts
 from gptviz.analysis.patches import HEAD_SITES, Patch
+from gptviz.analysis.prompts import indirect_objects
 from gptviz.digits import percent, significant
 from gptviz.ui.parts.patching import through
 from gptviz.ui.parts.patching.other import PAIRS, Other, toggle
@@ -39,7 +42,8 @@ OTHER = "The woman took off"
     ("site", "edits"), [("resid_pre", ""), ("mlp_out", ""), ("resid_pre", "mlp_out.1=zero")]
 )
 def test_the_maps_are_patching(run_page, mini, site, edits):
-    at = run_page("patching", text=TEXT, other=OTHER, patch_site=site, edits=edits)
+    how = {"patch_site": site, "edits": edits, "patch_way": "denoising"}
+    at = run_page("patching", text=TEXT, other=OTHER, **how)
     places, heads, guessed = charts(at)
     lm = mini.edited(edits) if edits else mini
     target = (
@@ -164,7 +168,7 @@ def test_the_switch_lets_the_texts_change_places(run_page, mini):
     )
     words_chosen = {"target": 7, "against": 300}
     at = run_page("patching", text=TEXT, other=OTHER, edits=f"z.0.1=zero,{made}", **words_chosen)
-    at.button_group(key="patch_way").set_value("noising").run()
+    at.button_group(key="patch_way").set_value("denoising").run()
     assert (at.query_params["target"], at.query_params["against"]) == ("300", "7")
     assert at.query_params["text"] == OTHER and at.query_params["other"] == TEXT
     assert at.query_params["edits"] == f"z.0.1=zero,{turned}"
@@ -175,7 +179,7 @@ def test_the_switch_takes_a_chosen_answer_along_where_none_stands_against_it(run
     chosen = {"target": 7, "against": "mean"}
     at = run_page("patching", text=TEXT, other=OTHER, **chosen)
     (before,) = [one.value for one in at.caption if "We measure the logit of" in one.value]
-    at.button_group(key="patch_way").set_value("noising").run()
+    at.button_group(key="patch_way").set_value("denoising").run()
     assert at.query_params["against"] == "7" and not at.query_params.get("target")
     (after,) = [one.value for one in at.caption if "We measure the logit of" in one.value]
     both = re.compile("logit of (`[^`]*`) minus that of (`[^`]*`)")
@@ -197,7 +201,7 @@ def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page
     said = attributes(changed, "patches_made")
     his, her = (mini.encode(word)[0] for word in (" his", " her"))
     logits = mini.trace(TEXT, keep=[], edits=[made]).logits(-1).double()
-    assert float(said["logit"]) == pytest.approx(float(logits[her] - logits[his]), abs=1e-5)
+    assert float(said["logit"]) == pytest.approx(float(logits[his] - logits[her]), abs=1e-5)
     assert float(said["effect"]) == pytest.approx(after["data"][0]["z"][2][0], abs=1e-5)
 
 
@@ -206,7 +210,7 @@ def test_programs_of_paths_and_of_many_texts_leave_out_what_was_patched_here(run
     at = run_page("patching", text=TEXT, other=OTHER, edits=made, many="pronoun")
     his, her = (mini.encode(word)[0] for word in (" his", " her"))
     left = left_by_program(at, "in_code_path")
-    expected = mini.path_patching(OTHER, TEXT, (her, his))["logit"]
+    expected = mini.path_patching(TEXT, OTHER, (his, her), direction="noising")["logit"]
     assert np.allclose(left["picture"]["logit"], expected, atol=1e-4) and "unchanged" not in left
     drawn = np.array(next(c for c in charts(at) if "error_x" in c["data"][0])["data"][0]["x"])
     left = left_by_program(at, "in_code_many")
@@ -215,30 +219,20 @@ def test_programs_of_paths_and_of_many_texts_leave_out_what_was_patched_here(run
     assert not left["lm"].edits and "unchanged" not in left
 
 
-@pytest.mark.parametrize(
-    ("way", "said", "whose"),
-    [
-        ("denoising", "brings back", "of the other text’s answer"),
-        ("noising", "takes away", "of your answer"),
-    ],
-)
-def test_it_says_whose_answer_a_patch_moves(run_page, mini, way, said, whose):
+@pytest.mark.parametrize("way", ["denoising", "noising"])
+def test_it_says_which_way_a_patch_moves_the_prediction(run_page, mini, way):
+    whose = "of the way to the other text’s"
     made = Patch("resid_pre", 2, position=1).edit(mini.encode(OTHER))
     at = run_page("patching", text=TEXT, other=OTHER, patch_way=way, edits=made)
     lines = prose(at).splitlines()
     told = [line for line in lines if "This patch now applies" in line or "matters most" in line]
-    assert len(told) == 2 and all(said in line and whose in line for line in told)
+    assert len(told) == 2
+    assert all("moves the prediction" in line and whose in line for line in told)
     assert whose in next(line for line in lines if "Copy one vector" in line)
 
 
-@pytest.mark.parametrize(
-    ("way", "said"),
-    [
-        ("denoising", "moves the other text’s answer **{}** further away"),
-        ("noising", "makes your answer **{}** stronger"),
-    ],
-)
-def test_a_patch_of_the_wrong_sign_brings_nothing_back(run_page, mini, way, said):
+@pytest.mark.parametrize("way", ["denoising", "noising"])
+def test_a_patch_of_the_wrong_sign_moves_away(run_page, mini, way):
     texts = ["When Tom and Mary left, Tom spoke to", "When Mary and Tom left, Mary spoke to"]
     made = Patch("resid_pre", 1, position=3).edit(mini.encode(texts[1]))
     mary, tom = (mini.encode(word)[0] for word in (" Mary", " Tom"))
@@ -249,7 +243,54 @@ def test_a_patch_of_the_wrong_sign_brings_nothing_back(run_page, mini, way, said
     assert wrong > 0.02
     at = run_page("patching", text=texts[0], other=texts[1], patch_way=way, edits=made)
     (told,) = [line for line in prose(at).splitlines() if "This patch now applies" in line]
-    assert said.format(percent(wrong)) in told and "−" not in told
+    said = f"moves the prediction **{percent(wrong)}** away from the other text’s"
+    assert said in told and "−" not in told
+
+
+@pytest.mark.parametrize("way", ["denoising", "noising"])
+def test_where_the_clean_text_is_answered_wrongly_it_says_what_a_patch_moves(run_page, mini, way):
+    text = "When Tom and Mary left the garden, Tom gave the flowers to"
+    other = "When Tom and Mary left the garden, Mary gave the flowers to"
+    own, whose, right, wrong = "your text", text, " Mary", " Tom"
+    if way == "denoising":
+        own, whose, right, wrong = "the other text", other, " Tom", " Mary"
+    logits = mini.trace(whose, keep=[]).logits(-1)
+    ahead = float(logits[mini.encode(wrong)[0]] - logits[mini.encode(right)[0]])
+    said = (
+        f"in {own} (clean) the model prefers `·{wrong.strip()}` to the answer `·{right.strip()}`, by "
+        f"{ahead:.2f} logits"
+    )
+    at = run_page("patching", text=text, other=other, patch_way=way)
+    assert (said in prose(at)) == (ahead > 0)
+    assert "Mind the sign" not in prose(run_page("patching", patch_way=way))
+
+
+@pytest.mark.parametrize("way", ["noising", "denoising"])
+def test_many_texts_are_measured_as_the_two_texts_above(run_page, mini, monkeypatch, way):
+    """One sign, the clean text's answer minus the corrupt one's, and one kind of other text."""
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    texts = ["When Tom and Mary left, Tom spoke to", "When Mary and Tom left, Mary spoke to"]
+    signs = [(" Mary", " Tom"), (" Tom", " Mary")]
+    at = run_page("patching", text=texts[0], other=texts[1], patch_way=way, many="names")
+    if way == "denoising":  # the text of the page is the corrupt one
+        texts.reverse()
+        signs.reverse()
+    here = patching(mini, *texts, signs[0], sites=["z"], direction=way)["change"]
+    prompts = [
+        replace(one, other=renamed(one.text, dict(zip(names, names[::-1], strict=True))))
+        for one in indirect_objects(mini, 24)
+        for names in [[str(name).strip() for name in one.target]]
+    ]
+    pairs = [one.text for one in prompts], [one.other for one in prompts]
+    targets = [one.target for one in prompts]
+    means = patching(mini, *pairs, targets, sites=["z"], direction=way)["change"]
+    largest = means.abs().idxmax()
+    (said,) = [line for line in prose(at).splitlines() if line.startswith("Over **24 texts**")]
+    assert f"block {largest // 8} · head {largest % 8}" in said
+    words_of = " − ".join(f"`·{name.strip()}`" for name in signs[0])
+    assert f"above it is {significant(here[largest])} (of {words_of}, the clean" in said
+    assert f"{significant(abs(means[largest]))} ± " in said
+    assert "of another kind" not in said
 
 
 def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini, monkeypatch):
@@ -270,17 +311,17 @@ def test_the_default_prompt_has_its_other_text(run_page):
     assert marked.count('data-differs="1"') == 1 and marked.count('data-testid="pair-token"') == 16
 
 
-def test_two_names_open_with_their_exchange_and_offer_the_rest(run_page, mini):
+def test_of_two_names_the_other_one_comes_again_and_the_rest_is_offered(run_page, mini):
     text = "When Tom and Mary left the garden, Tom gave the flowers to"
-    at = run_page("patching", text=text, patch_way="noising")
+    at = run_page("patching", text=text)
     assert at.text_input(key="other_box").value == (
-        "When Mary and Tom left the garden, Mary gave the flowers to"
+        "When Tom and Mary left the garden, Mary gave the flowers to"
     )
     assert "other" not in at.query_params and len(charts(at)) == 3 and not at.warning
     box = at.selectbox(key="other_kind")
     assert box.options == [
-        "Swap the two names",
         "The other name comes again",
+        "Swap the two names",
         "A third name",
         "The other order",
         "One other token",
@@ -298,7 +339,7 @@ def test_a_name_of_two_tokens_is_said_and_a_text_of_one_length_is_taken(run_page
     taken = at.text_input(key="other_box").value
     assert len(mini.encode(taken)) == len(mini.encode(text)) and taken != text
     (note,) = [one.value for one in at.caption if "Made from your text" in one.value]
-    assert "swap the two names" in note and "“Anna” has 2 tokens" in note
+    assert "the other name comes again" in note and "“Anna” has 2 tokens" in note
     box = at.selectbox(key="other_kind")
     place = box.options.index("Swap the two names (15 tokens)")
     swapped = [one.text for one in other_texts(mini, text) if one.kind == SWAP]
@@ -337,7 +378,7 @@ def test_where_the_texts_do_not_differ_it_says_so(run_page):
 
 def test_two_chosen_words_are_measured(run_page, mini):
     at = run_page("patching", text=TEXT, other=OTHER, target=300, against=7, token=2)
-    table = patching(mini, OTHER, TEXT, (7, 300), "resid_pre", position=2)
+    table = patching(mini, TEXT, OTHER, (300, 7), "resid_pre", "noising", position=2)
     # of two words whose ends lie close; before the first change
     change = table["logit"] - table["logit"][0]
     grid = charts(at)[0]["data"][0]["z"][:6]
@@ -409,7 +450,7 @@ def test_no_head_is_said_to_move_most_where_none_moves_anything(run_page):
 )
 def test_the_paths_are_path_patching(run_page, mini, into, kept):
     """An address that names a reader which is not there, or that no head stands before, means the logits."""
-    at = run_page("patching", path_into=into)
+    at = run_page("patching", path_into=into, patch_way="denoising")
     mill, barn = (mini.encode(word)[0] for word in (" mill", " barn"))
     receivers = "logits"
     readers = []
@@ -446,7 +487,7 @@ def test_a_head_whose_tokens_are_out_of_the_picture_has_no_thread_and_that_is_sa
     more = " and the wind blew over the hills, and the rain fell on the roofs of the town" * 2
     text = PAIRS[0].text.replace(" mill.", f" mill{more}.")
     other = text.replace(" mill", " barn")
-    waits = {"patch_go": "on", "path_go": "on"}
+    waits = {"patch_go": "on", "path_go": "on", "patch_way": "denoising"}
     at = run_page("patching", text=text, other=other, path_into="v5.4", **waits)
     drawn = given(at, "path_map")
     rows = drawn["level"]["rows"]
@@ -483,7 +524,7 @@ def test_a_click_on_a_head_reads_from_it_alone_or_also(monkeypatch):
 
 def test_a_path_to_a_changed_model_has_the_unchanged_one_beside_it(run_page, mini):
     edits = "mlp_out.1=zero"
-    at = run_page("patching", text=TEXT, other=OTHER, edits=edits)
+    at = run_page("patching", text=TEXT, other=OTHER, edits=edits, patch_way="denoising")
     rows = in_numbers(at, "path-patching")
     target = (
         mini.edited(edits).trace(OTHER, keep=[]).next_tokens(1)["id"][0],
@@ -494,7 +535,8 @@ def test_a_path_to_a_changed_model_has_the_unchanged_one_beside_it(run_page, min
 
 
 def test_a_path_that_pushes_the_answer_away_is_not_said_to_pass_it_on(run_page, mini):
-    at = run_page("patching", text=TEXT, other=OTHER, path_into="q5.1")
+    how = {"path_into": "q5.1", "patch_way": "denoising"}
+    at = run_page("patching", text=TEXT, other=OTHER, **how)
     his, her = (mini.encode(word)[0] for word in (" his", " her"))
     table = mini.path_patching(OTHER, TEXT, (her, his), receivers=[("q", 5, 1)])
     row = table.loc[table["effect"].abs().idxmax()]

@@ -136,6 +136,15 @@ def _why_not_better(offers: tuple[OtherText, ...]) -> str:
     return f" Not token by token: {unequal.kind}. {escaped(unequal.reason)}"
 
 
+def kind_of(scene: Scene) -> str | None:
+    """What the other text is to the prompt, as `gptviz.analysis.other_texts` calls it; None for any other text."""
+    offers = offered(without_patches(scene.run), scene.position, scene.special)
+    text = OTHER.value
+    if text is None and not MADE.value and offers and offers[0].is_equal:
+        text = offers[0].text
+    return next((offer.kind for offer in offers if offer.text == text), None)
+
+
 def beside(scene: Scene) -> tuple[OtherText | None, str]:
     """The other text and how it was made, where it can be read beside the prompt position by position.
 

@@ -126,11 +126,11 @@ def test_what_a_muted_part_gives_is_the_pages_own_until_it_is_chosen():
     assert asked(at)["baseline"] == at.query_params["null"] == "mean"
 
 
-SWAPPED = "When Mary and Tom left the garden, Mary gave the flowers to"
+AGAIN = "When Tom and Mary left the garden, Mary gave the flowers to"
 THIRD = "When Tom and Mary left the garden, Jane gave the flowers to"
 
 
-@pytest.mark.parametrize(("query", "text"), [({}, SWAPPED), ({"other": THIRD}, THIRD)])
+@pytest.mark.parametrize(("query", "text"), [({}, AGAIN), ({"other": THIRD}, THIRD)])
 def test_a_muted_part_gives_its_value_in_the_other_text(mini, query, text):
     at = run(text=NAMES, null="other", **query)
     found = asked(at)

@@ -37,7 +37,8 @@ from gptviz.ui.shell.target import logits_at
 from gptviz.ui.words import as_code, capital, counted, escaped, show_id
 
 DENOISING, NOISING = DIRECTIONS
-WAY = Param("patch_way", str, DENOISING, if_there)
+# your text is the clean one, as it is where the field types a sentence
+WAY = Param("patch_way", str, NOISING, if_there)
 
 _BOX = "other_box"
 _KIND = "other_kind"
@@ -58,12 +59,12 @@ def ways() -> dict[str, str]:
     into_the_other = "Your values into the other"
     if WAY.value == DENOISING:
         return {
-            DENOISING: f"{into_yours}: what comes back?",
             NOISING: f"{into_the_other}: what breaks?",
+            DENOISING: f"{into_yours}: what comes back?",
         }
     return {
-        DENOISING: f"{into_the_other}: what comes back?",
         NOISING: f"{into_yours}: what breaks?",
+        DENOISING: f"{into_the_other}: what comes back?",
     }
 
 
