@@ -1,19 +1,20 @@
-"""A block's feed-forward on the selected token: GELU with its 4D numbers, and the units one by one."""
+"""A block's feed-forward on the selected token: what GELU or gates let through, and the units one by one."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz import Edit, Run
+from gptviz import Run
 from gptviz.analysis import feed_forward, logit_attribution
 from gptviz.analysis.reach import positions_of
 from gptviz.both import Both, alike
 from gptviz.engine import sample
+from gptviz.engine.architecture import architecture_of
 from gptviz.figures import feed_forward as figures, marks
-from gptviz.model import GELU, FeedForward
 from gptviz.ui import sheet, tables, words
+from gptviz.ui.parts.feed_forward.told import TOLD
 from gptviz.ui.shell import change_menu, state
 
 UNIT: sheet.Param[int | None] = sheet.Param("ff_unit", int, None, sheet.if_there)
@@ -38,6 +39,8 @@ block = last if chosen is None else chosen
 scene = sheet.trace(prompt, keep=[*feed_forward.sites(prompt.lm, block), ("resid_post", last)])
 
 lm = scene.lm
+kind = architecture_of(lm.config)
+told = TOLD[kind.named.activation](kind.named)
 at = scene.position
 label = words.as_code(scene.label)
 
@@ -61,9 +64,7 @@ with above:
     fired = both.map(lambda u: int(u.fires.sum()))
     half = both.map(feed_forward.Units.half)
     how_many = fired.map(lambda n: f"{n:,}").arrow()
-    units_fire = "units of block {} fire"
-    if fired.now == 1:
-        units_fire = "unit of block {} fires"
+    units_fire = told.fire[fired.now != 1]
     sentences = [f"For {label}, **{how_many} {units_fire.format(block)}**."]
     if half.now:
         workers = half.map(lambda n: f"{n:,}").arrow()
@@ -71,14 +72,14 @@ with above:
         if half.now == 1:
             whose = f"unit of all {count:,} does"
         elif found.fires[found.largest(half.now)].all():
-            whose = "of them do"
+            whose = told.whose
         few = ""
         if half.now * FEW <= fired.now:
             few = "Just "
         sentences.append(f"{few}{workers} {whose} half of the work.")
     if both.was is not None and fired.moved:
         in_one = int((found.fires != both.was.fires).sum())
-        sentences.append(f"{in_one:,} fire in only one of the two models.")
+        sentences.append(f"{in_one:,} {told.differ}.")
     sheet.say(
         scene,
         " ".join(sentences),
@@ -88,31 +89,22 @@ with above:
         sites=feed_forward.sites(lm, block),
         position=at,
     )
-    strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
+    strips = both.map(told.strips)
     old = [
         None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)
     ]
     alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
     scene.chart(
-        figures.expansion(strips.now, unit, scene.mode, old),
+        figures.expansion(strips.now, unit, scene.mode, old, told.heads),
         key="expansion",
         alt=alt,
         which=(f"block{block}",),
     )
 
-after_it = "after it"
-if put_here:
-    after_it = "after the change"
-least = words.significant(float(found.after.min()), 2)
-sentences = [
-    f"The first matrix turns {len(found.given):,} numbers into {count:,}, the second turns "
-    f"{count:,} back into {len(found.given):,}.",
-    f"GELU comes in between: {after_it} no number is below {least}.",
-    "The chosen unit is framed.",
-]
+sentences = [*told.matrices(found, put_here), "The chosen unit is framed."]
 if any(strip is not None for strip in old):
     sentences.append("The dashed frame below a strip shows the unchanged model.")
-words.prose(" ".join(sentences), "GELU")
+words.prose(" ".join(sentences), *told.terms)
 bias = lm.config.get("linear_bias")
 parts = "All units' activations times their columns"
 if bias:
@@ -130,51 +122,48 @@ words.prose(
 # ---- what GELU lets through ----
 
 sheet.end_unless_near("gelu")
-st.subheader("What does GELU let through?", anchor=False)
+st.subheader(told.passes, anchor=False)
 words.prose(
     f"Each dot is one of the feed-forward's {count:,} units: the larger the dot, the more it adds to the "
     "vector of the token (its *work*). Click one to inspect its unit.",
     "feed-forward",
 )
+
+
+def place_of(units: feed_forward.Units) -> tuple[float, float]:
+    """Where the chosen unit is in the picture: before and after GELU, or its gate and its up."""
+    up = units.after if units.times is None else units.times
+    return float(units.before[unit]), float(up[unit])
+
+
 if both.was is None:
     ghost = None
 else:
-    ghost = (float(both.was.before[unit]), float(both.was.after[unit]))
+    ghost = place_of(both.was)
 reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
 curve = feed_forward.activation_curve(lm.model, block, min(reached), max(reached))
+line = curve.x, curve.y
+if found.times is None:
+    dots = figures.gelu_dots(found.before, found.after, found.writes, unit, line, scene.mode, ghost)
+else:
+    gated = found.before, found.times, found.after, found.writes
+    dots = figures.gated_dots(gated, unit, line, scene.mode, ghost)
 scene.chart(
-    figures.gelu_dots(
-        found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost
-    ),
+    dots,
     key="gelu_dots",
-    alt=f"GELU with the {count} units of block {block} at {scene.label}",
+    alt=f"{kind.named.activation} with the {count} units of block {block} at {scene.label}",
     pick=lambda dot: UNIT.set(int(dot["customdata"])),
     which=(f"block{block}",),
 )
 
-fires_if = "A unit fires if its number before GELU is above 0"
-if put_here:
-    told = (
-        f"{fires_if}. A change puts other numbers in the place of what GELU makes of them, also of "
-        "units that do not fire: these"
-    )
-else:
-    told = (
-        f"{fires_if}: then GELU lets more than half of it through. Of the others GELU leaves a "
-        "little: they"
-    )
 size = f"a vector of norm {both.map(lambda u: u.size).arrow('3')}"
 if found.is_replaced:
     together = f"A change replaces what all units contribute together: {size} comes out."
 else:
     together = f"All units together contribute {size}."
-which = "the exact GELU"
-if curve.tanh:
-    which = "the book's GELU, which is GPT-2's, with a tanh"
 st.caption(
-    f"{told} contribute a vector of norm {words.significant(found.quiet)}. {together} A dot's area is the "
-    f"norm of what its unit contributes. The line is {which}. The dashed line is ReLU, which would silence "
-    "all units that do not fire."
+    f"{told.firing(put_here)} contribute a vector of norm {words.significant(found.quiet)}. {together} "
+    f"{told.lines(curve.tanh)}"
 )
 sheet.example_row("A name comes back", "He and she", "Counting", "Once upon a time")
 
@@ -189,19 +178,13 @@ read = sheet.once(scene.run, feed_forward.readings, block, (*order, unit), times
 
 
 st.subheader("What does one unit do?", anchor=False)
-before = both.map(lambda u: float(u.before[unit]))
-after = both.map(lambda u: float(u.after[unit]))
-it_fires = "it does not fire"
-if before.now > 0:
-    it_fires = "it fires"
 words.prose(
     "**A single unit of a small model seldom has one meaning.** Look for tokens that belong together, "
     "and expect to find few.",
     "token",
 )
 words.prose(
-    f"**Unit {unit} of block {block}** at {label} is {before.arrow('3')} before GELU, so {it_fires}, and "
-    f"{after.arrow('3')} after GELU. Its column has norm "
+    f"**Unit {unit} of block {block}** at {label} {told.one(both, unit, put_here)} Its column has norm "
     f"{words.significant(float(found.columns[unit]))}. It contributes "
     f"{words.percent(float(found.shares[unit]))} of what the feed-forward adds, measured along "
     "that vector."
@@ -212,9 +195,9 @@ with left:
     text = (
         f"Whatever the text, unit {unit} pushes along its one column. When its activation at "
         f"{label} grows by 1, these tokens' scores rise or fall by this much (the final "
-        f"LayerNorm's divisor held at {words.significant(divisor, 4)}):"
+        f"{told.norm}'s divisor held at {words.significant(divisor, 4)}):"
     )
-    words.prose(text, "logit", "LayerNorm")
+    words.prose(text, "logit", told.norm)
 
     def moves(token: int, by: float) -> list[tables.Cell | str]:
         sign = "+" if by > 0 else ""
@@ -250,13 +233,6 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
     st.html(tables.table("excerpts", ["#activation", "text", "from"], drawn))
 
 
-def fires_at(changes: Collection[Edit]) -> str:
-    """The verb for tokens where a unit's number after GELU, and after `changes`, is above 0."""
-    if changes:
-        return "is above 0, with the change in it, at"
-    return "fires at"
-
-
 with right:
     activations = sheet.of(scene, feed_forward.excites, block, unit)
     peak = int(activations.now.argmax())
@@ -268,7 +244,7 @@ with right:
     fires = int((activations.now > 0).sum())
     of = words.counted(len(scene.tokens), "token")
     text = (
-        f"In this text it {fires_at(put)} {fires:,} of {of}. It is {where}: "
+        f"In this text it {told.fires_at(put)} {fires:,} of {of}. It is {where}: "
         f"{words.significant(float(activations.now[peak]))}."
     )
     words.prose(text, "token")
@@ -287,6 +263,26 @@ with right:
         colors=[theme.positive if value > 0 else theme.quiet for value in activations.now],
         axis=axis | marks.token_ticks(scene.labels),
     )
+    if found.times is not None:
+        gate_and_up = sheet.of(scene, feed_forward.gates, block, unit)
+        sheet.curves(
+            scene,
+            "unit_gates",
+            {
+                "silu(gate)": gate_and_up.map(lambda p: p[0]),
+                "up": gate_and_up.map(lambda p: p[1]),
+                "output": activations,
+            },
+            scene.labels,
+            "number",
+            f"The gate of unit {unit} after SiLU, its up and its output at every token of the text",
+            which=(f"block{block}", f"unit{unit}"),
+            at=at,
+            rest=0.0,
+            height=300,
+            axis=axis | marks.token_ticks(scene.labels),
+        )
+        st.caption("Its output is silu(gate) × up: both must be far from 0 for it to be so.")
     if len(scene.tokens) > marks.READABLE:  # a shorter text stands under the bars as it is
         best = np.argsort(-activations.now, kind="stable")[:PLACES].tolist()
         excerpts((float(activations.now[i]), scene.labels, i, f"position {i}") for i in best)
@@ -321,7 +317,7 @@ def in_the_sample() -> None:
         share = sum(int(of.fired[unit]) for of in peaks) / looked_at
     words.prose(
         f"In the sample ({looked_at:,} of {tokens:,} tokens of {len(sample.passages())} books, "
-        f"without each window's first) unit {unit} {fires_at(put & {*edits})} "
+        f"without each window's first) unit {unit} {told.fires_at(put & {*edits})} "
         f"{words.percent(share)} of the tokens. What excites it most in each window:"
     )
     if left_out := len(scene.run.edits) - len(edits):
@@ -353,7 +349,7 @@ words.prose(text, "logit")
 writes = {"writes": found.writes[order]}
 if both.was is not None:
     writes = {"writes, unchanged": both.was.writes[order], "writes, changed": found.writes[order]}
-columns = {name: getattr(found, name)[order] for name in ("before", "after", "columns")}
+columns = {name: getattr(found, field)[order] for name, field in told.columns.items()}
 tokens = {
     name: [
         " ".join(words.show_id(lm, i) for i, _ in getattr(one, name)[:TOKENS])
@@ -361,16 +357,14 @@ tokens = {
     ]
     for name in ("raises", "lowers")
 }
-largest = pd.DataFrame({"unit": order} | columns | writes | tokens).rename(
-    columns={"columns": "column"}
-)
+largest = pd.DataFrame({"unit": order} | columns | writes | tokens)
 sheet.table("largest units", Both(largest), 3, order.index(unit) if unit in order else None)
 cut = {edit.site for edit in scene.run.edits} & (
     set(logit_attribution.BREAKING) - {"embed", "attn_out"}
 )
 caption = (
     "A score is a token's logit minus the mean over the vocabulary. This is the direct effect, "
-    "with the final LayerNorm's divisor held fixed; what later blocks make of it is left out."
+    f"with the final {told.norm}'s divisor held fixed; what later blocks make of it is left out."
 )
 if cut or found.is_replaced:
     caption += (
@@ -383,8 +377,8 @@ st.caption(caption)
 
 ids = feed_forward.unit_table(found)["unit"]
 caption = (
-    "A row per unit, the largest contribution first: its number before and after GELU, whether it "
-    "fires, the norms of its column and of its contribution (`writes`), and its share of what the "
+    f"A row per unit, the largest contribution first: {told.numbers_in_rows}, "
+    "the norms of its column and of its contribution (`writes`), and its share of what the "
     "feed-forward adds, measured along that vector."
 )
 if found.is_replaced:
@@ -402,6 +396,4 @@ with sheet.details():
         caption,
         what=f"the units of block {block} at {label}",
     )
-    sheet.code_of(
-        scene, [FeedForward.forward, GELU.forward, GELU.formula], feed_forward.units, block, at
-    )
+    sheet.code_of(scene, [*told.sources], feed_forward.units, block, at)

@@ -240,6 +240,18 @@ def excites(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.fl
     return t["mlp_act", block][:, unit].numpy()
 
 
+@reads(lambda lm, block, unit: tuple((site, block) for site in architecture_of(lm.config).hidden))
+def gates(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.float64]:
+    """A unit's gate after SiLU, and its up, at every token: (2, T). Raises ValueError if it has no gate."""
+    sites = architecture_of(lm.config).hidden
+    if len(sites) < 2:
+        raise ValueError(
+            f"the units of {lm.name} have no gates; `excites` says what they are after GELU"
+        )
+    gate, up = (t[site, block][:, unit].numpy().astype(np.float64) for site in sites)
+    return np.stack([_bent(lm.model, block, gate), up])
+
+
 @dataclass(frozen=True)
 class Peaks:
     """The largest activation of every unit of a block in one text, without the first token."""

@@ -1,7 +1,9 @@
 """The feed-forward as pictures: GELU with a token's numbers on it, one unit over the text; and as strips
-D -> 4D -> D, what it is given, its units before and after GELU, and what comes out.
+D -> 4D -> D, what it is given, its units before and after GELU, and what comes out. Of units with gates, each
+by its gate and its up.
 
-Shapes: D emb_dim, U = 4D units, T tokens. A unit that fires is orange, one that does not grey.
+Shapes: D emb_dim, U units (GPT-2: 4D), T tokens. A unit that fires is orange, one that does not grey; one whose
+gate is open and whose output is below 0 is blue.
 """
 
 import math
@@ -17,6 +19,7 @@ from gptviz.figures.marks import Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 HEIGHT = 460
+GATED_HEIGHT = 560
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
 FREE = 0.45  # of the width, at least: left of 0, where the inset lies over nothing
 INSET = (0.5, 0.93)  # of the height
@@ -162,11 +165,147 @@ def _padded(low: float, high: float) -> list[float]:
     return [float(low - gap), float(high + gap)]
 
 
+# ---- gate and up ----
+
+PLANE = (0.36, 1.0)  # of the height: the units by gate and up
+BELOW = (0.0, 0.24)  # and what SiLU makes of a gate
+GATED_SAYS = "unit %{customdata}: gate %{x:.3r}, up %{y:.3r};<br>%{text}<extra></extra>"
+
+
+def gated_dots(
+    units: tuple[Floats, Floats, Floats, Floats],
+    unit: int,
+    curve: tuple[Floats, Floats],
+    mode: Mode,
+    unchanged: tuple[float, float] | None = None,
+) -> Figure:
+    """Every unit of a token as a dot, its gate across and its up upward; below it SiLU over the same gates.
+
+    `units` are gate, up, output and what each writes, (U,) each; a dot's area is the last. `curve` is SiLU
+    (x, y). Curve 0 are the dots, with a ring around `unit`; 1 is ReLU, 2 is SiLU, 3 the chosen unit's place on
+    it. `unchanged` is that unit's gate and up in the model without its changes: a ghost, the curve 4.
+    """
+    colors = palette(mode)
+    gate, up, output, writes = units
+    largest = float(writes.max(initial=0.0)) or 1.0
+    order = np.argsort(writes == writes[unit], kind="stable")  # the chosen one on top
+    sign = np.where(gate > 0, np.sign(output), 0)[order]
+    fills = {"colorscale": [(0.0, colors.negative), (0.5, colors.quiet), (1.0, colors.positive)]}
+    ring = {"width": np.where(order == unit, 3, 0).astype(np.uint8), "color": colors.ink}
+    sizes = (6 + 14 * np.sqrt(writes[order] / largest)).astype(np.float32)
+    marker = fills | FAINT | {"cmin": -1, "cmax": 1, "color": sign.astype(np.int8)}
+    marker |= {"size": sizes, "line": ring}
+    says = [
+        f"output {significant(float(output[i]))}; it contributes a vector of norm "
+        f"{significant(float(writes[i]))}"
+        for i in order
+    ]
+    hover = {"customdata": order.astype(np.int32), "hovertemplate": GATED_SAYS, "text": says}
+    across, upward = (values[order].astype(np.float32) for values in (gate, up))
+    x, y = (values.astype(np.float32) for values in curve)
+    at = float(gate[unit])
+    passed = float(np.interp(at, *curve))
+    dashed = marks.line(colors.quiet, 1.5, "dash")
+    chosen = {"size": 12, "color": colors.accent}
+    below = marks.on(2)
+    traces = [
+        marks.dots(across, upward, marker, name="units", **KEPT_FAINT, **hover, **marks.on(1)),
+        marks.stroke(x, np.maximum(x, 0), dashed, name="ReLU", **below),
+        marks.stroke(x, y, marks.line(colors.accent, 1.5), name="SiLU", **below),
+        marks.dots([at], [passed], chosen, name="chosen", hoverinfo="skip", **below),
+    ]
+    ups = [*up.tolist()]
+    if unchanged is not None:
+        ups.append(unchanged[1])
+        traces.append(_moved_gate(unit, unchanged, (at, float(up[unit])), mode))
+    gates = [-1.0, 1.0, *gate.tolist()]
+    if unchanged is not None:
+        gates.append(unchanged[0])
+    wide = _padded(min(gates), max(gates))
+    reached = y[(x >= wide[0]) & (x <= wide[1])]
+    limit = max(1e-3, *map(abs, ups))
+    dotted = marks.line(colors.accent, 1, "dot")
+    grid = marks.line(colors.grid, 1.5)
+    layout = {
+        "annotations": _gated_key(gate, output, at, passed, mode),
+        "xaxis": {"anchor": "y", "range": wide, "showgrid": False, "showticklabels": False},
+        "yaxis": {
+            "anchor": "x",
+            "domain": [*PLANE],
+            "range": _padded(-limit, limit),
+            "showgrid": False,
+            "title": {"text": "up"},
+        },
+        "xaxis2": {
+            "anchor": "y2",
+            "range": wide,
+            "matches": "x",
+            "showgrid": False,
+            "title": {"text": "gate"},
+        },
+        "yaxis2": {
+            "anchor": "x2",
+            "domain": [*BELOW],
+            "range": _padded(min(-0.4, float(reached.min())), float(reached.max())),
+            "showgrid": False,
+            "title": {"text": "silu(gate)"},
+        },
+        "shapes": [
+            marks.across(0, grid),
+            marks.upright(0, grid),
+            marks.across(0, grid, ("x2", "y2")),
+            marks.upright(0, grid, ("x2", "y2")),
+            marks.upright(at, dotted),
+            marks.upright(at, dotted, ("x2", "y2")),
+        ],
+    }
+    return figure(traces, layout, mode, height=GATED_HEIGHT, t=8)
+
+
+def _gated_key(
+    gate: Floats, output: Floats, at: float, passed: float, mode: Mode
+) -> list[dict[str, Any]]:
+    """The key of `gated_dots`, written where each thing is."""
+    colors = palette(mode)
+    is_open = gate > 0
+    above = int((is_open & (output > 0)).sum())
+    under = int((is_open & (output < 0)).sum())
+    shut = len(gate) - int(is_open.sum())
+    more = "gives" if above == 1 else "give"
+    less = "gives" if under == 1 else "give"
+    are = "gate is" if shut == 1 else "gates are"
+    top = marks.words({f"● {above:,} {more} more than 0": colors.positive})
+    bottom = marks.words({f"● {under:,} {less} less than 0": colors.negative})
+    left = marks.words({f"● {shut:,} {are} shut": colors.quiet})
+    lines = marks.words({"— SiLU": colors.accent, "- - ReLU": colors.quiet})
+    chosen = f"{significant(at)} → {significant(passed)}"
+    large = {"font": {"size": 18}}
+    return [
+        marks.heading(top, 1, PLANE[1], xanchor="right", yanchor="top", **large),
+        marks.heading(bottom, 1, PLANE[0], xanchor="right", **large),
+        marks.heading(left, 0, PLANE[1], yanchor="top", **large),
+        marks.heading(f"{lines}   the chosen gate: {chosen}", 0, BELOW[1], yanchor="top"),
+    ]
+
+
+def _moved_gate(
+    unit: int, unchanged: tuple[float, float], changed: tuple[float, float], mode: Mode
+) -> dict[str, Any]:
+    """A line from where a unit is by gate and up in the unchanged model to where it is in the changed one."""
+    old, new = map(significant, unchanged)
+    sentence = f"unit {unit}, {marks.UNCHANGED}: gate {old}, up {new}"
+    x, y = ([*ends] for ends in zip(unchanged, changed, strict=True))
+    ring = {"symbol": ["circle-open", "circle"], "size": [14, 0], "color": palette(mode).ghost}
+    marked = {"mode": "lines+markers", "marker": ring | {"line": {"width": 3}, "opacity": 1}}
+    placed = marks.KEPT | marks.on(1) | {"customdata": [unit for _ in x]}
+    return marks.ghost_curve(x, y, mode, [sentence for _ in x], **placed) | marked
+
+
 # ---- D -> 4D -> D ----
 
 ACROSS = 128  # units side by side
 HEADS = ("what norm2 gives", "units before GELU", "units after GELU", "what comes out")
-UNITS = (1, 2)  # those of them that hold units: they share a scale
+GATED_HEADS = (HEADS[0], "gates of the units", "ups of the units", "silu(gate) × up", HEADS[-1])
 ROOM = 26  # pixels for what stands over a strip
 HIGH = 68  # of a strip
 BETWEEN = 5  # from one down to the unchanged one
@@ -177,26 +316,30 @@ def expansion(
     unit: int,
     mode: Mode,
     unchanged: Sequence[Floats | None] = (None, None, None, None),
+    heads: Sequence[str] = HEADS,
 ) -> Figure:
     """The four of `HEADS`, (D,), (U,), (U,) and (D,): strips of real values, one below the other.
 
+    Of units with gates they are those of `GATED_HEADS`, with (U,) three times.
+
     A number is a cell, row after row from the left; blue below 0, orange above, each strip on a scale of its
-    own but for the two of the units, which share one. The unit's cells are framed. `unchanged` are those of
+    own but for those of the units, which share one. The unit's cells are framed. `unchanged` are those of
     the model without its changes: drawn below theirs, in a ghost's frame, where they are not None.
     """
     colors = palette(mode)
-    rows = max(1, math.ceil(len(strips[UNITS[0]]) / ACROSS))
-    columns = math.ceil(len(strips[UNITS[0]]) / rows)
+    of_units = range(1, len(heads) - 1)
+    rows = max(1, math.ceil(len(strips[1]) / ACROSS))
+    columns = math.ceil(len(strips[1]) / rows)
     pairs = [
         [new] if old is None else [new, old] for new, old in zip(strips, unchanged, strict=True)
     ]
-    unit_values = [values for part in UNITS for values in pairs[part]]
+    unit_values = [values for part in of_units for values in pairs[part]]
     height = sum(ROOM + len(pair) * (HIGH + BETWEEN) for pair in pairs)
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"annotations": [], "shapes": []}
     down = 0.0  # pixels from the top
-    for part, (pair, head) in enumerate(zip(pairs, HEADS, strict=True)):
-        limit = _limit(np.concatenate(unit_values if part in UNITS else pair))
+    for part, (pair, head) in enumerate(zip(pairs, heads, strict=True)):
+        limit = _limit(np.concatenate(unit_values if part in of_units else pair))
         down += ROOM
         words = f"<b>{head}</b>: {len(pair[0]):,} numbers, full colour at ±{significant(limit, 2)}"
         layout["annotations"].append(marks.heading(words, 0.5, 1 - down / height, xanchor="center"))
@@ -216,7 +359,7 @@ def expansion(
                 name = marks.UNCHANGED
             else:
                 name = marks.CHANGED
-            template, numbers = _says(pair, rows, head, "unit" if part in UNITS else "dimension")
+            template, numbers = _says(pair, rows, head, "unit" if part in of_units else "dimension")
             drawn = marks.cells(
                 grid, template, customdata=numbers, hoverongaps=False, name=name, **scale
             )
@@ -224,7 +367,7 @@ def expansion(
             if which:
                 whole_strip = (-0.5, across - 0.5), (-0.5, rows - 0.5)
                 layout["shapes"].append(marks.frame(*whole_strip, marks.ghost_stroke(mode), axes))
-            if part in UNITS:
+            if part in of_units:
                 row, column = divmod(unit, across)
                 layout["shapes"].append(
                     marks.around(row, column, marks.line(colors.accent, 2), axes)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gptviz.figures.feed_forward import gelu_dots
+from gptviz.figures.feed_forward import gated_dots, gelu_dots
 from gptviz.figures.still.charts import chart
 
 BEFORE = np.array([2.0, -1.0, 9.0])
@@ -38,3 +38,25 @@ def test_the_inset_lies_over_no_dot():
         floor, ceiling = layout.yaxis.range
         assert -floor / (ceiling - floor) < layout.yaxis2.domain[0]  # 0 is below it
         assert first <= low and end - start > 0.25 and end < zero
+
+
+def test_a_gated_unit_is_coloured_by_its_gate_and_its_output():
+    gate = np.array([2.0, 1.0, -1.5])
+    up = np.array([0.5, -3.0, 2.0])
+    output = gate / (1 + np.exp(-gate)) * up
+    x = np.linspace(-4, 4, 81)
+    curve = x, x / (1 + np.exp(-x))
+    fig = gated_dots((gate, up, output, np.abs(output)), 1, curve, "light", (0.5, 3.5))
+    dots, _, silu, chosen, ghost = fig.data
+    order = list(dots.customdata)
+    assert sorted(order) == [0, 1, 2] and order[-1] == 1  # the chosen one on top
+    sign = {0: 1, 1: -1, 2: 0}
+    assert [sign[i] for i in order] == list(dots.marker.color)
+    assert (chosen.x[0], chosen.y[0]) == (1.0, np.float64(1 / (1 + np.exp(-1))))
+    assert (list(ghost.x), list(ghost.y)) == ([0.5, 1.0], [3.5, -3.0])
+    low, high = fig.layout.xaxis.range
+    assert low < -1.5 and 2 < high < 3 and fig.layout.yaxis.range[1] > 3.5
+    assert silu.name == "SiLU" and ghost.name == "unchanged"
+    words = " ".join(note.text for note in fig.layout.annotations)
+    assert "1 gives more than 0" in words and "1 gives less" in words and "1 gate is shut" in words
+    chart(fig.to_dict())

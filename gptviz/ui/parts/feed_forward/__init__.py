@@ -1,0 +1,1 @@
+"""What the page Feed-forward says of units with and without gates."""
