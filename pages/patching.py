@@ -425,17 +425,20 @@ def comes(both: Both[float]) -> str:
     if in_logits:
         return f"it {does(both)}"
     share, before = share_and_before(both)
-    return f"the prediction moves {share} {where_to(both.now)}{before}"
+    where = where_to(both.now).replace(
+        "the other text’s", "the other’s"
+    )  # a first sentence is short
+    return f"the prediction moves {share} {where}{before}"
 
 
-def wrong_preference() -> str:
-    """A sentence about a clean text whose answer the model does not prefer."""
+def wrong_preference(ahead: float) -> str:
+    """A sentence about a clean text in which the wrong word's logit is `ahead` of the answer's."""
     whose = "the other text"
     if way != second.DENOISING:
         whose = "your text"
     return (
         f"**Mind the sign:** in {whose} (clean) the model prefers {shown[1]} to the answer {shown[0]}, by "
-        f"{words.fixed(-ends.now.clean, 2)} logits. What a patch moves is this wrong preference."
+        f"{words.fixed(ahead, 2)} logits. What a patch moves is this wrong preference."
     )
 
 
@@ -580,9 +583,7 @@ if found is not None:
     else:
         block_there, position_there = places[0]
         copied = words.as_code(words_at[position_there][-1])
-        says_first = (
-            f"Copy one vector at {copied} (block {block_there}) into your text: {comes(sizes[0])}."
-        )
+        says_first = f"Copy one vector at {copied} (block {block_there}): {comes(sizes[0])}."
         others_there = (
             f"The copied vector is {PLACES[site]} block {block_there} at {tokens_there[0]} "
             f"(position {position_there})"
@@ -599,7 +600,7 @@ if found is not None:
     with sentence:
         words.prose(says_first, "block", "residual stream")
         if clean.now < 0:
-            words.prose(wrong_preference())
+            words.prose(wrong_preference(-clean.now))
     with found_there:
         words.prose(" ".join(found_text), "block", "residual stream")
 made: dict[str, float] = {}

@@ -14,7 +14,13 @@ that heads may have in it. A role is a claim, so each has its tests, over many t
 
 The first three must be more than `SURE` standard errors from 0, and what a head passes on must be at least that of
 nine of ten heads. Where no head passes all tests, the role is *not shown*: it may be there, or spread over many
-heads. The effects that are told come from the same texts that chose the heads, so they are rather too large.
+heads. A role that passes something to heads with another role is tested only where that one is shown: what reaches
+a head that nobody knows the work of is no step of a circuit. The effects that are told come from the same texts
+that chose the heads, so they are rather too large.
+
+Whether a head's label holds in books is another question, with other texts: see `gptviz.analysis.head_trial`. A head
+may look where its label says, and be missed there, and pass nothing on in the task's texts.
+
 Beside the claims stand what is lost with a role's heads muted together; faithfulness, completeness and minimality
 of all of them; and random circuits of as many heads.
 
@@ -36,6 +42,7 @@ from gptviz.analysis.circuit_search import ROUNDING, score, subsets, written
 from gptviz.analysis.copying import copies_of
 from gptviz.analysis.logit_attribution import heads_along, reader, source_tokens
 from gptviz.analysis.patched_paths import LOGITS, Receiver, changes
+from gptviz.digits import fixed, percent
 from gptviz.engine.edits import Edit
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
@@ -48,8 +55,9 @@ SURE = 3.0  # standard errors from 0: dozens of heads are tried
 STRONGER_THAN = 0.9  # the share of all heads that pass on less than a head of the story
 LOOKS = 0.1  # the share of its attention that a head gives, on average, to where it is said to look
 COPIES = 0.5  # the share of the task's words that a head's weights copy by themselves
-STAND_IN = 3  # heads whose reads are followed where no role is shown that could be followed
+STAND_IN = 3  # heads that pass most on to the logits, measured as a circuit where no role is shown
 RANDOM_CIRCUITS = 20
+NOTHING = 0.1  # of the way from no head to the model: a circuit that keeps no more explains nothing
 
 GIVES = {"zero": "0", "mean": "its mean over the text", "sample": "its mean over a sample of text"}
 
@@ -65,8 +73,8 @@ class Role:
     what heads with one of the roles `to` read ("q", "k", "v"), or to the logits. `other` names the text that it is
     taken from. It looks at the place `looks`, and more than at each of `rather_than`. `copied` is the place whose
     word's logit what it takes from there must raise, or lower where `copies` is -1. A role with `stands_in_for`
-    passes nothing on until heads with these roles are muted. With `needs_shown` it is tested only where a role of
-    `to` is shown. A role that is not `is_classical` is told only where it is shown.
+    passes nothing on until heads with these roles are muted. It is tested only where a role of `to`, or of
+    `stands_in_for`, is shown. A role that is not `is_classical` is told only where it is shown.
     """
 
     name: str
@@ -81,7 +89,6 @@ class Role:
     copied: str = ""
     copies: int = 1
     stands_in_for: tuple[str, ...] = ()
-    needs_shown: bool = False
     is_classical: bool = True
 
 
@@ -118,58 +125,97 @@ class Claim:
     """A role, the heads that passed its tests, and how it was tested.
 
     `effect` is the sum of what each of these heads passes on alone, in logits of the answer minus the other word:
-    by how much the difference falls where `changed` is as in `baseline`. `effect_se` is its standard error over
-    `n` texts. Where the role is not `shown` they are of the `nearest` head, which passes on most. `reason`
-    says which test decided. `lost` is by how much the difference falls with the heads of a shown role muted
-    together, each giving what `gives` says; `lost_se` its standard error.
+    by how much the difference falls (below 0: rises) where `changed` is as in `baseline`. `effect_se` is its
+    standard error over `n` texts. Where the role is not `shown` they are of the `strongest` head, whose effect is
+    the largest. `reason` says which test decided. `copy_scores` are the shares of the task's words that these heads
+    copy by their weights, for a role that copies. `lost` is by how much the difference falls with the heads of a
+    shown role muted together, each giving what `gives` says; `lost_se` its standard error. What was not measured
+    is None, and of a role that was not tested so is everything but `reason`.
     """
 
     role: Role
     shown: bool
     heads: tuple[Head, ...]
-    nearest: Head | None
-    effect: float
-    effect_se: float
-    n: int
-    changed: str
-    baseline: str
     reason: str
-    lost: float = 0.0
-    lost_se: float = 0.0
+    strongest: Head | None = None
+    effect: float | None = None
+    effect_se: float | None = None
+    n: int | None = None
+    changed: str | None = None
+    baseline: str | None = None
+    copy_scores: tuple[float, ...] = ()
+    lost: float | None = None
+    lost_se: float | None = None
     gives: str = ""
 
     @property
+    def measured(self) -> tuple[Head, ...]:
+        """The heads that the numbers are of: those that have the role, or the strongest one, or none."""
+        if self.strongest is None or self.heads:
+            return self.heads
+        return (self.strongest,)
+
+    @property
     def how(self) -> str:
-        """What the effect is, in a sentence."""
+        """What was changed to measure the effect, in words: the beginning of a sentence."""
         if self.role.stands_in_for:
-            return f"So much more of the difference it writes with {self.changed}: {self.baseline}."
-        return f"So much the difference falls with {self.changed}, taken from {self.baseline}."
+            return f"With {self.changed} ({self.baseline})"
+        return f"With {self.changed}, taken from {self.baseline},"
+
+    @property
+    def amount(self) -> str:
+        """The effect in words: "the difference falls by 0.25 ± 0.10 logits (24 texts)"; "" where none was measured."""
+        if self.effect is None or self.effect_se is None:
+            return ""
+        over = f"{self.n} texts"
+        if len(self.heads) > 1:
+            over += ", the sum of what each does alone"
+        if self.role.stands_in_for:
+            size = f"{fixed(abs(self.effect), 2)} ± {fixed(self.effect_se, 2)} logits"
+            more = "less" if self.effect < 0 else "more"
+            return f"it writes {size} {more} for the answer ({over})"
+        return f"the difference {_falls(self.effect, self.effect_se)} logits ({over})"
+
+    @property
+    def copying(self) -> str:
+        """The copy scores in a sentence with a blank before it; "" for a role that copies nothing."""
+        if not self.copy_scores:
+            return ""
+        pairs = sorted(zip(self.measured, self.copy_scores, strict=True))
+        scores = [f"{written([head])} {percent(score)}" for head, score in pairs]
+        name = "Copy score"
+        if self.role.copies < 0:
+            name = "Copy score, of the opposite of what it writes"
+        return f" {name}: {', '.join(scores)}."
 
     @property
     def muted(self) -> str:
-        """What is lost with the heads of a shown role muted, in a sentence."""
-        amount = f"{self.lost:.2f} ± {self.lost_se:.2f}"
+        """What is lost with the heads of a shown role muted, in a sentence with a blank before it; else ""."""
+        if self.lost is None or self.lost_se is None:
+            return ""
+        amount = _falls(self.lost, self.lost_se)
         if len(self.heads) == 1:
-            return f"With it muted ({self.gives} instead) the difference falls by {amount}."
+            return f" With it muted ({self.gives} instead) the difference {amount}."
         every = f"all {len(self.heads)}"
         if len(self.heads) == 2:
             every = "both"
-        return f"With {every} muted (each gives {self.gives}) the difference falls by {amount}."
+        return f" With {every} muted (each gives {self.gives}) the difference {amount}."
 
     @property
     def sentence(self) -> str:
         """The claim in words."""
-        number = f"{self.effect:+.2f} ± {self.effect_se:.2f} logits over {self.n} texts"
-        if len(self.heads) > 1:
-            number += ", the sum of what each passes on alone"
+        rest = f"{self.how} {self.amount}. {self.reason}{self.copying}{self.muted}"
         if self.shown:
-            return f"{written(self.heads)}: {self.role.name}, {number}. {self.how} {self.reason} {self.muted}"
-        if self.nearest is None:
+            return f"{written(self.heads)}: {self.role.name}. {rest}"
+        if self.strongest is None:
             return f"{self.role.name}: not shown. {self.reason}"
-        nearest = written([self.nearest])
-        return (
-            f"{self.role.name}: not shown. Nearest: {nearest}, {number}. {self.how} {self.reason}"
-        )
+        return f"{self.role.name}: not shown. The largest effect is that of {written([self.strongest])}. {rest}"
+
+
+def _falls(amount: float, error: float) -> str:
+    """By how much the difference falls, or rises: "falls by 0.25 ± 0.10"."""
+    verb = "rises" if amount < 0 else "falls"
+    return f"{verb} by {fixed(abs(amount), 2)} ± {fixed(error, 2)}"
 
 
 @dataclass(frozen=True)
@@ -179,8 +225,9 @@ class Worth:
     `whole` is that of the model, `circuit` with the story's heads alone, `empty` without any head, and `random`
     with as many heads drawn at random. Embeddings, feed-forwards and the biases of attention always stay; with the
     baseline "mean" so does each other head's mean over the text, which carries its words. `completeness` is the
-    largest |F(C without K) - F(M without K)| over the sets K that were tried, the worst is `without`. `minimality`
-    is |F(C) - F(C without the head)| of each head: with K empty, a lower bound of the paper's.
+    largest |F(C without K) - F(M without K)| over the sets K that were tried, the worst is `without` ("": no head
+    is taken out). `minimality` is |F(C) - F(C without the head)| of each head: with K empty, a lower bound of the
+    paper's.
     """
 
     heads: tuple[Head, ...]
@@ -196,6 +243,22 @@ class Worth:
     def faithfulness(self) -> float:
         """|F(M) - F(C)|: 0 is best."""
         return abs(self.whole - self.circuit)
+
+    @property
+    def share(self) -> float | None:
+        """The share of the way from no head to the whole model that the circuit goes.
+
+        None where that is less than `ROUNDING` logits long.
+        """
+        way = self.whole - self.empty
+        if abs(way) < ROUNDING:
+            return None
+        return (self.circuit - self.empty) / way
+
+    @property
+    def explains(self) -> bool:
+        """Whether the circuit keeps more than `NOTHING` of the difference that heads make."""
+        return self.share is not None and self.share > NOTHING
 
     @property
     def better_than_random(self) -> float:
@@ -227,15 +290,23 @@ class Story:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row a claim: role, shown, heads, effect, effect_se, n, changed, baseline, reason, lost, lost_se."""
+        """A row a claim: role, shown, heads, strongest, effect, effect_se, n, copy_score, changed, baseline, reason,
+        lost, lost_se.
+
+        `strongest` is the head of the numbers where none has the role, `copy_score` the mean of the heads'. What was
+        not measured is missing.
+        """
         rows = [
-            {"role": claim.role.name, "shown": claim.shown, "heads": written(claim.heads)}
+            {"role": claim.role.name, "shown": claim.shown, "heads": written(claim.heads) or None}
+            | {"strongest": None if claim.shown else written(claim.measured) or None}
             | {"effect": claim.effect, "effect_se": claim.effect_se, "n": claim.n}
+            | {"copy_score": float(np.mean(claim.copy_scores)) if claim.copy_scores else None}
             | {"changed": claim.changed, "baseline": claim.baseline, "reason": claim.reason}
             | {"lost": claim.lost, "lost_se": claim.lost_se}
             for claim in self.claims
         ]
-        return pd.DataFrame(rows)
+        measured = ["effect", "effect_se", "copy_score", "lost", "lost_se"]
+        return pd.DataFrame(rows).astype({"n": "Int64"} | dict.fromkeys(measured, float))
 
 
 @undisturbed
@@ -429,22 +500,10 @@ def _in_errors(values: Values) -> Values:
 
 
 def _receivers(read: _Read, role: Role, claims: dict[str, Claim]) -> list[Receiver]:
-    """The reads that a role's heads must reach; none for the logits.
-
-    Where no such role is shown, those of the nearest heads; where these write to the logits, of the heads that
-    pass most on to the logits.
-    """
+    """The reads that a role's heads must reach; none for the logits, and where no role of `to` is shown."""
     shown = [head for name in role.to for head in claims[name].heads]
-    if not role.to or (role.needs_shown and not shown):
-        return []
-    if not shown and not any(claims[name].role.to for name in role.to):
-        shown = [*read.strongest()]
-    nearest = [claims[name].nearest for name in role.to]
-    if not shown:
-        shown = [head for head in nearest if head is not None]
-    config = read.lm.config
-    site = sites_of(config)[role.reads]
-    reads = [(role.reads, block, site.of_head(head, config)) for block, head in shown]
+    site = sites_of(read.lm.config)[role.reads]
+    reads = [(role.reads, block, site.of_head(head, read.lm.config)) for block, head in shown]
     return list(dict.fromkeys(reads))
 
 
@@ -453,36 +512,37 @@ def _test(read: _Read, role: Role, claims: dict[str, Claim]) -> Claim:
     if role.stands_in_for:
         return _test_of_stand_in(read, role, claims)
     receivers = _receivers(read, role, claims)
-    how = _changed(read, role, receivers), read.task.others[role.other]
     if role.to and not receivers:
-        reason = f"No {' or '.join(role.to)} head is shown that it could reach."
-        return _nothing(read, role, how, reason)
+        reason = f"Not tested: no {_any_of(role.to)} is shown that it could reach."
+        return Claim(role, False, (), reason)
     if role.to and not any(block > 0 for _, block, _ in receivers):
-        reason = "No head stands before those that it would have to reach."
-        return _nothing(read, role, how, reason)
+        reason = "Not tested: no head stands before those that it would have to reach."
+        return Claim(role, False, (), reason)
+    how = _changed(read, role, receivers), read.task.others[role.other]
     return _tried(read, role, how, read.seen, role.sign * read.passed_on(role, receivers))
 
 
 def _test_of_stand_in(read: _Read, role: Role, claims: dict[str, Claim]) -> Claim:
     """The same for a role of heads that stand in for others: with those muted."""
     muted = [head for name in role.stands_in_for for head in claims[name].heads]
-    how = f"{written(muted)} muted", f"each gives {GIVES[read.baseline]}"
     if not muted:
-        reason = f"No {' or '.join(role.stands_in_for)} is shown that could be muted."
-        return _nothing(read, role, how, reason)
+        reason = f"Not tested: no {_any_of(role.stands_in_for)} is shown that could be muted."
+        return Claim(role, False, (), reason)
+    how = f"{written(muted)} muted", f"each gives {GIVES[read.baseline]}"
     seen, more = read.without(muted)
     return _tried(read, role, how, seen, role.sign * more)
 
 
-def _nothing(read: _Read, role: Role, how: tuple[str, str], reason: str) -> Claim:
-    """The claim about a role that could not be tried."""
-    return Claim(role, False, (), None, 0.0, 0.0, read.shape[0], *how, reason)
+def _any_of(roles: Sequence[str]) -> str:
+    """Roles in a sentence: "name mover or mover of the other name", "induction head"."""
+    names = [name if "mover" in name else f"{name} head" for name in roles]
+    return " or ".join(names)
 
 
 def _tried(read: _Read, role: Role, how: tuple[str, str], seen: _Seen, effects: Values) -> Claim:
     """The claim about a role whose heads pass on `effects`, (n, L, H), above 0 as it says: who passes all tests."""
     if not effects.any():
-        return _nothing(read, role, how, "No head passes anything on this way.")
+        return Claim(role, False, (), "No head passes anything on this way.", n=read.shape[0])
     tests = _tests(read, role, seen, effects)
     passed = np.logical_and.reduce(list(tests.values()))
     order = np.argsort(-effects.mean(axis=0), axis=None)
@@ -496,7 +556,11 @@ def _tried(read: _Read, role: Role, how: tuple[str, str], seen: _Seen, effects: 
         failed = [words for words, passes in tests.items() if not passes[ranked[0]]]
         reason = f"It {' and '.join(failed)}."
     numbers = float(together.mean()), _error(together), read.shape[0]
-    return Claim(role, bool(heads), heads, ranked[0], *numbers, *how, reason)
+    scores: tuple[float, ...] = ()
+    if role.copied:
+        by_weights = read.copies(role.copies)
+        scores = tuple(float(by_weights[head]) for head in measured)
+    return Claim(role, bool(heads), heads, reason, ranked[0], *numbers, *how, scores)
 
 
 def _tests(read: _Read, role: Role, seen: _Seen, effects: Values) -> dict[str, NDArray[np.bool_]]:

@@ -90,7 +90,6 @@ PREVIOUS = Role(
     rather_than=("next",),
     to=(INDUCTION.name,),
     reads="k",
-    needs_shown=True,
 )
 DUPLICATE = Role(
     "duplicate token",
@@ -102,7 +101,6 @@ DUPLICATE = Role(
     rather_than=("next", "end"),
     to=(INDUCTION.name,),
     reads="q",
-    needs_shown=True,
 )
 ROLES = (INDUCTION, SUPPRESSION, PREVIOUS, DUPLICATE)
 

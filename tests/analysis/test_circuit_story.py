@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gptviz.analysis import circuit_story
-from gptviz.analysis.circuit_claims import LEAST
+from gptviz.analysis.circuit_claims import LEAST, Claim, Worth
 from gptviz.analysis.circuit_passes import edits_of
 from gptviz.analysis.circuit_story import ROLES, story
 from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
@@ -23,7 +23,11 @@ def test_random_weights_have_no_roles(seed):
     assert [claim.role.name for claim in told.claims] == classical
     assert all("not shown" in claim.sentence for claim in told.claims)
     backup = told.claim("backup name mover")
-    assert backup.nearest is None and "No name mover is shown" in backup.sentence
+    assert backup.strongest is None and "no name mover is shown" in backup.sentence
+    table = told.table.set_index("role")
+    for role in ("backup name mover", "S-inhibition", "duplicate token", "previous token"):
+        assert table.loc[role, ["effect", "effect_se", "n", "changed", "lost"]].isna().all()
+        assert "Not tested" in table["reason"][role]
 
 
 def test_numbers_are_those_of_passes_with_hooks():
@@ -34,7 +38,7 @@ def test_numbers_are_those_of_passes_with_hooks():
     told = story(lm, prompts, progress=lambda done, of: steps.append(done / of))
     assert steps == sorted(steps) and steps[-1] == 1
     claim = told.claim("negative name mover")
-    members = claim.heads or (claim.nearest,)
+    members = claim.measured
     effects = []
     whole = []
     circuit = []
@@ -170,12 +174,39 @@ def test_a_planted_circuit_is_told():
     for role in shown:
         claim = told.claim(role)
         assert claim.effect > 3 * claim.effect_se
-        assert "shown" not in claim.sentence
+        assert "shown" not in claim.sentence and "the difference falls by" in claim.sentence
     assert told.worth.heads == ((0, 0), (1, 0), (2, 0))
     # nobody else does anything: the circuit is the model, and no head of it can go
     assert told.worth.faithfulness == pytest.approx(0, abs=1e-4)
     assert told.worth.completeness == pytest.approx(0, abs=1e-4)
     assert min(told.worth.minimality) > 0.1 * told.worth.whole
+    assert told.worth.share == pytest.approx(1, abs=1e-4) and told.worth.explains
+    # the mover's weights copy every name, by construction
+    assert told.claim("name mover").copy_scores == (1.0,)
+    assert "Copy score: 2.0 100 %." in told.claim("name mover").sentence
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"), [(-0.76, "rises by 0.76 ± 0.11"), (0.25, "falls by 0.25 ± 0.11")]
+)
+def test_a_fall_below_zero_is_a_rise(amount, said):
+    role = circuit_story.WRONG_MOVER
+    numbers = (amount, 0.11, 24, "this", "that")
+    claim = Claim(role, True, ((5, 4),), "It looks.", (5, 4), *numbers, (), amount, 0.11, "0")
+    assert claim.sentence == (
+        f"5.4: mover of the other name. With this, taken from that, the difference {said} logits (24 texts). It looks. "
+        f"With it muted (0 instead) the difference {said}."
+    )
+
+
+def test_a_circuit_that_keeps_no_more_than_no_head_explains_nothing():
+    def worth(circuit):
+        return Worth(((5, 4),), -1.8, circuit, 0.2, (), 0.0, "", (0.0,))
+
+    assert worth(0.2).share == 0 and not worth(0.2).explains
+    assert worth(-0.8).share == pytest.approx(0.5) and worth(-0.8).explains
+    assert worth(1.2).share == pytest.approx(-0.5) and not worth(1.2).explains
+    assert Worth(((5, 4),), 0.2, 0.3, 0.2, (), 0.0, "", (0.0,)).share is None
 
 
 def test_a_planted_backup_is_found_when_the_mover_is_muted():

@@ -28,7 +28,7 @@ def test_random_weights_copy_nothing(seed):
         "previous token",
         "duplicate token",
     ]
-    assert "No induction head is shown" in told.claim("previous token").sentence
+    assert "no induction head is shown" in told.claim("previous token").sentence
 
 
 # where each thing stands in the planted model's stream

@@ -57,7 +57,8 @@ def test_the_other_texts_are_of_the_kind_that_is_asked_for(mini):
             (wanted,) = [one.text for one in other_texts(mini, prompt.text) if one.kind == kind]
             assert prompt.other == wanted
     for prompt in filled(mini, template, lists, other=THIRD).prompts:
-        words, others = prompt.text.split(), prompt.other.split()
+        words = prompt.text.split()
+        others = prompt.other.split()
         (place,) = [i for i, word in enumerate(words) if word != others[i]]
         assert words[place] == prompt.against.strip() and place == words.index("spoke") - 1
         assert {words[1], words[3], others[place]} == {"Tom", "Mary", "John"}

@@ -228,7 +228,8 @@ def test_it_says_which_way_a_patch_moves_the_prediction(run_page, mini, way):
     told = [line for line in lines if "This patch now applies" in line or "matters most" in line]
     assert len(told) == 2
     assert all("moves the prediction" in line and whose in line for line in told)
-    assert whose in next(line for line in lines if "Copy one vector" in line)
+    first = next(line for line in lines if "Copy one vector" in line)
+    assert "of the way to the other’s." in first
 
 
 @pytest.mark.parametrize("way", ["denoising", "noising"])
@@ -251,10 +252,13 @@ def test_a_patch_of_the_wrong_sign_moves_away(run_page, mini, way):
 def test_where_the_clean_text_is_answered_wrongly_it_says_what_a_patch_moves(run_page, mini, way):
     text = "When Tom and Mary left the garden, Tom gave the flowers to"
     other = "When Tom and Mary left the garden, Mary gave the flowers to"
-    own, whose, right, wrong = "your text", text, " Mary", " Tom"
+    own = "your text"
+    names = [" Mary", " Tom"]
     if way == "denoising":
-        own, whose, right, wrong = "the other text", other, " Tom", " Mary"
-    logits = mini.trace(whose, keep=[]).logits(-1)
+        own = "the other text"
+        names.reverse()
+    right, wrong = names
+    logits = mini.trace(text if own == "your text" else other, keep=[]).logits(-1)
     ahead = float(logits[mini.encode(wrong)[0]] - logits[mini.encode(right)[0]])
     said = (
         f"in {own} (clean) the model prefers `·{wrong.strip()}` to the answer `·{right.strip()}`, by "

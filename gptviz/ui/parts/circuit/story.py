@@ -8,7 +8,7 @@ import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.analysis import circuit_story, copied_story
-from gptviz.analysis.circuit_claims import LOOKS, SURE, Claim, Story
+from gptviz.analysis.circuit_claims import LOOKS, SURE, Claim, Story, Worth
 from gptviz.analysis.circuit_search import written
 from gptviz.analysis.prompts import indirect_objects
 from gptviz.digits import fixed
@@ -25,12 +25,12 @@ COPIED = "copied"
 BUTTONS = {NAMES: "Tell the story of two names", COPIED: "Tell the story of a copied word"}
 ROLE_WORDS = ("induction head", "previous-token head", "name mover", "S-inhibition head")
 OF_NAMES = (
-    "A head's number is by how much the difference falls when it alone is, on its way, as in the sentence with the "
+    "A head's number is by how much the difference moves when it alone is, on its way, as in the sentence with the "
     "right name at the second mention (previous token: with a third name at the first; backup: by how much more "
     "it writes for the right name when the name movers are muted)"
 )
 OF_COPIES = (
-    "A head's number is by how much the difference falls when it alone is, on its way, as in the text with another "
+    "A head's number is by how much the difference moves when it alone is, on its way, as in the text with another "
     "word behind the passage (previous and duplicate token: with another word at the passage's last token)"
 )
 
@@ -138,8 +138,12 @@ def _draw_claims(scene: Scene, told: Story, baseline: str, of_number: str) -> No
         f"±: the standard error. {of_number}; of several heads it is the sum of what each passes on alone. A role is "
         "shown if a head (1) passes on more than 90 % of the heads do, (2) looks where the role says, with "
         f"{percent(LOOKS)} of its attention or more, (3) where it must copy, does so by its weights, too; each more "
-        f"than {SURE:.0f} standard errors from 0. The numbers are from the texts that chose the heads. Not shown does "
-        "not say that there is none: the work may be spread over many heads. After Olsson et al., *In-context "
+        f"than {SURE:.0f} standard errors from 0. A role that passes something to heads with another role is tested "
+        "only where that one is shown. The numbers are from the texts that chose the heads. Not shown does not say "
+        "that there is none: the work may be spread over many heads. *Copy score*: the share of names (of words) that "
+        "are among the five largest logits when the head looks at nothing else. *Heads on trial* asks another "
+        "question, in ten passages of books: does a head look where its label says, and is it missed there? So its "
+        "label may hold there while it passes nothing on in these texts. After Olsson et al., *In-context "
         "Learning and Induction Heads*, 2022, and Wang et al., *Interpretability in the Wild*, 2022."
     )
     if scene.run.edits:
@@ -147,22 +151,22 @@ def _draw_claims(scene: Scene, told: Story, baseline: str, of_number: str) -> No
     st.caption(caption)
     about = (
         "One row per role: what was changed, against which text, and the effect in logits of the answer minus the "
-        "other word; `lost` is the fall of the difference with the role's heads muted together."
+        "other word, by which the difference falls (below 0: rises); `lost` is the same with the role's heads muted "
+        "together. A dash: not measured."
     )
     with sheet.details("the story"):
-        sheet.numbers_of("circuit-story", lambda: told.table, about, "the story")
+        sheet.numbers_of("circuit-story", lambda: told.table, about, "the story", "–")
 
 
 def _line(claim: Claim) -> str:
     """One claim: role, what that is, verdict, heads, number."""
     role = f"**{capital(claim.role.name)}** ({claim.role.meaning})"
-    number = f"{fixed(claim.effect, 2)} ± {fixed(claim.effect_se, 2)} logits, {claim.n} texts"
+    rest = f"{claim.amount}. {claim.reason}{claim.copying}{claim.muted}"
     if claim.shown:
-        heads = written(claim.heads)
-        return f"- {role}: **shown**, {heads}, {number}. {claim.reason} {claim.muted}"
-    if claim.nearest is None:
+        return f"- {role}: **shown**, {written(claim.heads)}: {rest}"
+    if claim.strongest is None:
         return f"- {role}: *not shown*. {claim.reason}"
-    return f"- {role}: *not shown*. Nearest: {written([claim.nearest])}, {number}. {claim.reason}"
+    return f"- {role}: *not shown*. The largest effect, of {written([claim.strongest])}: {rest}"
 
 
 def _worth(told: Story, gives: str) -> str:
@@ -176,13 +180,28 @@ def _worth(told: Story, gives: str) -> str:
             "**As a circuit**, as no role is shown, of the heads that pass most on to the logits "
             f"({heads})"
         )
-    without = worth.without or "no head"
+    where = "and that with no head taken out"
+    if worth.without:
+        where = f"and that with {worth.without} taken out of both"
     least = fixed(min(worth.minimality), 2)
     return (
-        f"{begins}, the difference is {fixed(worth.circuit, 2)}, against {fixed(worth.whole, 2)} in the model and "
-        f"{fixed(worth.empty, 2)} with no head; every other head outputs {gives}. Faithfulness: off by "
-        f"**{fixed(worth.faithfulness, 2)}**; of {len(worth.random)} random circuits of as many heads "
-        f"{percent(worth.better_than_random)} are further off. Completeness: "
-        f"{fixed(worth.completeness, 2)}, without {without}. Minimality (each head alone): each is worth {least} "
+        f"{begins}: {_kept(worth)} With these heads alone the difference is {fixed(worth.circuit, 2)}, against "
+        f"{fixed(worth.whole, 2)} in the model and {fixed(worth.empty, 2)} with no head; every other head outputs "
+        f"{gives}. Faithfulness: off by **{fixed(worth.faithfulness, 2)}**; of {len(worth.random)} random circuits of "
+        f"as many heads {percent(worth.better_than_random)} are further off. Completeness: circuit and model are at "
+        f"most {fixed(worth.completeness, 2)} apart, {where}. Minimality: each head alone moves the circuit by {least} "
         "or more."
     )
+
+
+def _kept(worth: Worth) -> str:
+    """Whether a circuit explains the difference, in a sentence."""
+    if worth.share is None:
+        return "heads make no difference here, so there is nothing to explain."
+    share = percent(abs(worth.share))
+    if worth.share < 0:
+        share += " the other way"
+    told = f"of the way from no head to the model it goes {share}."
+    if worth.explains:
+        return told
+    return f"**it explains nothing of the answer**: {told}"

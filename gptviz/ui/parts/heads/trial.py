@@ -235,6 +235,10 @@ def _explained(trial: Trial) -> None:
         "passages come from five books and are counted as independent; passages of one book may be alike, "
         "so the true error may be larger."
     )
+    caption += (
+        " The story on *Circuit* asks another question, in other texts: whether the head passes something on to a "
+        "certain circuit there."
+    )
     if trial.verdict == "not shown":
         caption += " The head may look there all the same: others may do its work when it is gone."
     st.caption(caption)
