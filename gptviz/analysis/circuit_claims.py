@@ -502,6 +502,8 @@ def _in_errors(values: Values) -> Values:
 def _receivers(read: _Read, role: Role, claims: dict[str, Claim]) -> list[Receiver]:
     """The reads that a role's heads must reach; none for the logits, and where no role of `to` is shown."""
     shown = [head for name in role.to for head in claims[name].heads]
+    if not shown:
+        return []
     site = sites_of(read.lm.config)[role.reads]
     reads = [(role.reads, block, site.of_head(head, read.lm.config)) for block, head in shown]
     return list(dict.fromkeys(reads))

@@ -267,10 +267,10 @@ def test_a_patch_of_keys_is_one_of_a_whole_group_as_in_transformers(run_page, fa
     theirs = both(family)[1]
     other = lm.encode(OTHER)
     apart = patched_in(theirs, ids, []) - patched_in(theirs, other, [])
-    last = int(apart.argmin()), int(apart.argmax())  # the words between which the texts differ most
+    last = int(apart.argmax()), int(apart.argmin())  # the words between which the texts differ most
     assert len(other) == len(ids)
     at = open_all(
-        run_page("patching", text=TEXT, other=OTHER, target=last[1], against=last[0], patch_go=True)
+        run_page("patching", text=TEXT, other=OTHER, target=last[0], against=last[1], patch_go=True)
     )
     table = left_by_program(at)["picture"]
     d = lm.config.head_dim
@@ -307,10 +307,10 @@ def test_a_path_to_a_groups_keys_is_that_of_three_passes_of_transformers(run_pag
     theirs = both(family)[1]
     other = lm.encode(OTHER)
     apart = patched_in(theirs, ids, []) - patched_in(theirs, other, [])
-    last = int(apart.argmin()), int(apart.argmax())  # the words between which the texts differ most
+    last = int(apart.argmax()), int(apart.argmin())  # the words between which the texts differ most
     reader = 2  # the block of the reader, whose group is `GROUP`
     at = open_all(
-        run_page("patching", text=TEXT, other=OTHER, target=last[1], against=last[0], patch_go=True,
+        run_page("patching", text=TEXT, other=OTHER, target=last[0], against=last[1], patch_go=True,
                  path_into=f"k{reader}.{GROUP}", path_go=True)
     )  # fmt: skip
     table = left_by_program(at, "in_code_path")["picture"].set_index(["block", "head"])
