@@ -25,7 +25,7 @@ from gptviz.engine.sampling import Sampling, distribution, draw, next_tokens_of
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.text.as_html import table
-from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token, token_text
+from gptviz.tokenizer import ENDS_OF_TEXT, named_bytes, show_token, token_text
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,9 @@ class _Writer:
         raw = named_bytes(self.tokenizer, chosen)
         self.ids.append(chosen)
         self.text += raw
-        ended_by = END_OF_TEXT if chosen == self.end else self._stop(len(raw))
+        ended_by = self._stop(len(raw))
+        if chosen == self.end:
+            ended_by = raw.decode()
         self.ended = ended_by is not None
         token = token_text(raw)
         so_far = self.text.decode("utf-8", "replace")
@@ -322,6 +324,7 @@ def _stops(stop: str | Iterable[str] | None) -> list[str]:
 
 def end_of_text(lm: Reader) -> int | None:
     """The id of the tokenizer's end-of-text token; None if it has none."""
-    if END_OF_TEXT not in lm.tokenizer.special_tokens_set:
-        return None
-    return lm.tokenizer.encode_single_token(END_OF_TEXT)
+    for name in ENDS_OF_TEXT:
+        if name in lm.tokenizer.special_tokens_set:
+            return lm.tokenizer.encode_single_token(name)
+    return None

@@ -3,6 +3,7 @@
 from gptviz.tokenizer.added import begins_of, nameless, needs_the_switch, typed_specials, words_of
 from gptviz.tokenizer.encodings import (
     END_OF_TEXT,
+    ENDS_OF_TEXT,
     GPT2_PATTERN,
     check_well_formed,
     encode,
@@ -18,6 +19,7 @@ from gptviz.tokenizer.encodings import (
 )
 
 __all__ = [
+    "ENDS_OF_TEXT",
     "END_OF_TEXT",
     "GPT2_PATTERN",
     "begins_of",

@@ -28,6 +28,9 @@ from gptviz.tokenizer.download import download_encoding
 
 END_OF_TEXT = "<|endoftext|>"
 
+# of GPT-2, Qwen and SmolLM2; of Llama 3
+ENDS_OF_TEXT = (END_OF_TEXT, "<|end_of_text|>")
+
 # Radford et al., 2019, in the faster equal form that tiktoken uses for "gpt2".
 GPT2_PATTERN = (
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""

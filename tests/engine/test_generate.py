@@ -14,6 +14,7 @@ from gptviz.engine import forward, generate as module
 from gptviz.engine.generate import generate
 from gptviz.engine.sampling import Sampling
 from tests.conftest import random_lm
+from tests.llama_models import both
 from tests.models.checkpoints import makers
 
 TEXT = "The cat sat on the mat and"
@@ -209,6 +210,22 @@ def test_the_models_end_of_text_ends_it_and_a_typed_one_does_not(lm, monkeypatch
         steps = list(generate(lm, "so <|endoftext|> it", 9, seed=0, special_tokens=special))
         assert [step.id for step in steps] == [11, 12, end]
         assert [step.ended_by for step in steps] == [None, None, "<|endoftext|>"]
+
+
+def test_llama_3s_end_of_text_ends_it(monkeypatch):
+    lm = both("llama")[0]
+    end = lm.tokenizer.encode_single_token("<|end_of_text|>")
+    wanted = iter([300, end, 301])
+
+    def forced(*_):
+        logits = torch.zeros(1, lm.config.vocab_size)
+        logits[0, next(wanted)] = 100.0
+        return logits
+
+    monkeypatch.setattr(forward, "last_logits", forced)
+    steps = list(generate(lm, "so it", 9, seed=0))
+    assert [step.id for step in steps] == [300, end]
+    assert [step.ended_by for step in steps] == [None, "<|end_of_text|>"]
 
 
 def test_special_tokens_are_read_only_where_switched_on(lm):

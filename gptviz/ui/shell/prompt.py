@@ -7,7 +7,7 @@ import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.engine.tokens import Token
-from gptviz.tokenizer import END_OF_TEXT, needs_the_switch, well_formed, words_of
+from gptviz.tokenizer import END_OF_TEXT, ENDS_OF_TEXT, needs_the_switch, well_formed, words_of
 from gptviz.ui.buttons import button
 from gptviz.ui.components.prompt import prompt
 from gptviz.ui.shell import address, state
@@ -108,18 +108,23 @@ def special_hint(lm: LanguageModel) -> None:
 
 
 def _has_special(lm: LanguageModel) -> bool:
-    """True if the model has a special token for the end of a text, and not a word."""
-    if END_OF_TEXT in words_of(lm.tokenizer):
-        return False
-    ids = lm.encode(END_OF_TEXT, special_tokens=True, begin=False)
-    return len(ids) == 1 and ids[0] < lm.config.vocab_size
+    """True if the model has a special token `END_OF_TEXT`, and not a word."""
+    return _special(lm, END_OF_TEXT) is not None
+
+
+def _special(lm: LanguageModel, name: str) -> int | None:
+    """The id of the model's special token of this name; None if it has none, or a word."""
+    if name in words_of(lm.tokenizer):
+        return None
+    ids = lm.encode(name, special_tokens=True, begin=False)
+    if len(ids) > 1 or ids[0] >= lm.config.vocab_size:
+        return None
+    return ids[0]
 
 
 def ends_the_text(lm: LanguageModel, token_id: int) -> bool:
     """True if the token is the special one for the end of a text."""
-    return _has_special(lm) and lm.encode(END_OF_TEXT, special_tokens=True, begin=False) == [
-        token_id
-    ]
+    return token_id in [_special(lm, name) for name in ENDS_OF_TEXT]
 
 
 def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:

@@ -19,7 +19,7 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode, Palette, palette
-from gptviz.tokenizer import END_OF_TEXT, show_token
+from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.components.chart import chart
@@ -220,7 +220,8 @@ class Scene(Prompt):
         """Extend the prompt by the run's most probable token; for callbacks. A sentence if that cannot be."""
         token_id = most_probable(self.run)["id"]
         if prompt.ends_the_text(self.lm, token_id):
-            return f"The model ends the text here: it predicts `{END_OF_TEXT}`."
+            name = show_token(named_bytes(self.lm.tokenizer, token_id))
+            return f"The model ends the text here: it predicts `{name}`."
         return prompt.append(self.lm, list(self.tokens), token_id)
 
     def strip(
