@@ -67,7 +67,7 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
         column = "contribution"
         sign = 1
     else:
-        table = lm.patching(*zip(*PAIRS, strict=True), sites=site, last=True)
+        table = lm.patching(*zip(*PAIRS, strict=True), sites=site, direction="noising", last=True)
         column = "change"
         sign = 1
     mean = sign * table[column].to_numpy(float)
@@ -136,7 +136,9 @@ def test_pairs_without_an_answer_are_asked_for_the_one_that_was_chosen_in_the_ba
     asked = tuple(mini.encode(" his her"))
     lines = tuple(map("\t".join, PAIRS))
     at = of_set("patching", lines, other="The girl took off", target=asked[0], against=asked[1])
-    table = mini.patching(*zip(*PAIRS, strict=True), [asked, asked], sites="z", last=True)
+    table = mini.patching(
+        *zip(*PAIRS, strict=True), [asked, asked], sites="z", direction="noising", last=True
+    )
     mean = table["change"].to_numpy(float)
     order = np.argsort(-np.abs(mean), kind="stable")[:12]
     assert np.allclose(charts(at)[-1]["data"][0]["x"], mean[order], atol=2e-5)
@@ -271,9 +273,9 @@ def test_a_template_is_filled_once_and_its_example_is_short(monkeypatch):
     asked = []
     plain = many.templates.filled
 
-    def counting(lm, template, lists):
+    def counting(lm, template, lists, **other):
         asked.append(template)
-        return plain(lm, template, lists)
+        return plain(lm, template, lists, **other)
 
     monkeypatch.setattr(many.templates, "filled", counting)
     monkeypatch.setattr(slow, "UNASKED", 1)
