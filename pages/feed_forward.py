@@ -264,7 +264,7 @@ with right:
         axis=axis | marks.token_ticks(scene.labels),
     )
     if found.times is not None:
-        gate_and_up = sheet.of(scene, feed_forward.gates, block, unit)
+        gate_and_up = sheet.of(scene, feed_forward.factors, block, unit)
         sheet.curves(
             scene,
             "unit_gates",

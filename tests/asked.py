@@ -133,10 +133,8 @@ def of_model(lm: Any, t: Trace) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Everything that is asked of a model, and of a model and a trace."""
     if jacobian_lens.known(lm) is None:  # its functions read through the lens that is kept on disk
         jacobian_lens.keep(jacobian_lens.fit(lm.plain, [IDS], skip=2))
-    gated = len(architecture_of(lm.config).hidden) > 1
     for name, function in of_a_trace().items():
-        if gated or function is not analysis.feed_forward.gates:
-            yield name, _asked(function, lm, t)
+        yield name, _asked(function, lm, t)
     edits = [
         "z.1.2=zero",
         "attn.0=uniform",

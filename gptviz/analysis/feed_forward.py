@@ -241,15 +241,16 @@ def excites(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.fl
 
 
 @reads(lambda lm, block, unit: tuple((site, block) for site in architecture_of(lm.config).hidden))
-def gates(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.float64]:
-    """A unit's gate after SiLU, and its up, at every token: (2, T). Raises ValueError if it has no gate."""
-    sites = architecture_of(lm.config).hidden
-    if len(sites) < 2:
-        raise ValueError(
-            f"the units of {lm.name} have no gates; `excites` says what they are after GELU"
-        )
-    gate, up = (t[site, block][:, unit].numpy().astype(np.float64) for site in sites)
-    return np.stack([_bent(lm.model, block, gate), up])
+def factors(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.float64]:
+    """What a unit's number is the product of, at every token.
+
+    Its gate after SiLU, and its up: (2, T). Without a gate what it is after GELU, alone: (1, T).
+    """
+    hidden = [
+        t[site, block][:, unit].numpy().astype(np.float64)
+        for site in architecture_of(lm.config).hidden
+    ]
+    return np.stack([_bent(lm.model, block, hidden[0]), *hidden[1:]])
 
 
 @dataclass(frozen=True)
