@@ -345,7 +345,7 @@ def _row(
 
 def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     if "position" not in architecture_of(lm.config).embedded:
-        token_row = t[start(lm)[0]][position].numpy()
+        (token_row,) = embedding_rows(lm, t)[:, position]
         looked_up = f"token vector: row {t.tokens[position].id} of tok_emb"
         return {
             "lines": [_row("", looked_up, token_row, limit=shared_scale(token_row, 0.95).limit)],

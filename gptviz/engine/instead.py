@@ -21,7 +21,6 @@ class Instead:
 
 
 LLAMA: Mapping[str, Instead] = {
-    "embeddings": Instead("the sum of a token's and a position's vector", "a token's vector alone"),
     "positions": Instead(
         "vectors that are added for a position", "queries and keys that are turned by it"
     ),
