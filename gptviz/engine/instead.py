@@ -21,8 +21,5 @@ class Instead:
 
 
 LLAMA: Mapping[str, Instead] = {
-    "positions": Instead(
-        "vectors that are added for a position", "queries and keys that are turned by it"
-    ),
     "anatomy": Instead("the matrices of a GPT-2", "shared keys and values, and a gate"),
 }
