@@ -55,7 +55,7 @@ def page(prompt: sheet.Prompt) -> None:
     words.prose(
         "**Each position turns queries and keys a bit further: only the distance of two tokens counts.** "
         f"In block {block}, head {head} compares the query of {label} with the key of {other}, {apart}: the score "
-        f"is **{score}**. Pair {pair} has **{words.significant(row['turned'] / root, 3)}** of it, and would have "
+        f"is **{score}**. Pair {pair} adds **{words.significant(row['turned'] / root, 3)}** to it, and would add "
         f"{words.significant(row['unturned'] / root, 3)} without turning.",
         "query",
         "key",
@@ -125,8 +125,8 @@ def _of_all_pairs(
         scene,
         "position_pairs",
         {
-            "before turning": both.map(lambda one: one["unturned"] / root),
             "turned": both.map(lambda one: one["turned"] / root),
+            "before turning": both.map(lambda one: one["unturned"] / root),
         },
         names,
         "part of the score",
@@ -135,8 +135,12 @@ def _of_all_pairs(
         which=[f"block{which[0]}", f"head{which[1]}"],
         at=pair,
         rest=0.0,
-        axis={"title": {"text": "pair: the first turn fast, the last slowly"}},
+        axis={
+            "title": {"text": "pair: the first turn fast, the last slowly"},
+            "tickvals": [*range(0, len(dials), max(1, len(dials) // 16))],
+        },
         height=300,
+        many=True,
     )
     before, after = (words.significant(float(dials[one].sum()) / root, 3) for one in SUMS)
     words.prose(
