@@ -1,12 +1,13 @@
 """The vectors that go into block 0: token embedding + position embedding."""
 
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import cast
 
 import numpy as np
 import streamlit as st
 import torch
 
-from gptviz import GPTModel
 from gptviz.analysis import embeddings
 from gptviz.both import Both, alike
 from gptviz.engine.architecture import position_vectors
@@ -15,10 +16,17 @@ from gptviz.figures.maps import Map
 from gptviz.lessons import embedding as lesson, windows
 from gptviz.tokenizer import get_encoding
 from gptviz.ui import sheet, tables, words
+from gptviz.ui.shell import navigation, state
 
 PARTS_OF_SUM = ("token embedding", "+ position embedding", "= input of block 0")
+# without added positions, and with them
+LARGEST = ("the largest", "the largest of the sum")
+MAPPED = ("Token embedding", "Token embedding, position embedding and sum")
+TOKENS_ONLY = ("inputs", "tok_emb(inputs)")  # of the shapes of a batch
+CALLED = ("vector", "three vectors")
 MOST = 256  # tokens of the maps
 SMALL_ROW = 3  # of the book's first table: the one that the book looks up
+NORMS = ("token_norm", "sum_norm")  # of what enters block 0: without added positions, and with them
 VECTORS = ("the token vector", "the position vector", "the input of block 0")
 
 MEASURES = {"cosine": "cosine similarity", "dot": "dot product"}
@@ -41,7 +49,7 @@ MEASURE = MeasureParam("emb_measure", str, "cosine", sheet.if_there)
 
 frame = sheet.start_page("Embeddings", choices=[DIMENSION, MEASURE, sheet.SHOWN])
 prompt = sheet.read_text(frame)
-scene = sheet.trace(prompt, keep=embeddings.SITES)
+scene = sheet.trace(prompt, keep=[embeddings.sites])
 
 at = scene.position
 label = words.as_code(scene.label)
@@ -49,10 +57,11 @@ lm = scene.lm
 tokens = scene.tokens
 rows = sheet.of(scene, embeddings.embedding_rows)
 lengths = sheet.of(scene, embeddings.lengths_table)
-parts = rows.now  # (3, T, D)
-# (3, T)
+parts = rows.now  # (3, T, D), or (1, T, D): see `summed`
+summed = len(parts) == 3  # whether a vector is added for the position
+# (3, T) or (1, T)
 moved = np.zeros(parts.shape[:2], bool) if rows.was is None else (parts != rows.was).any(axis=-1)
-replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts[2, at])
+replaced = summed and rows.was is not None and not alike(parts[0, at] + parts[1, at], parts[2, at])
 
 # ---- what the token is like, and its vector plus the position's ----
 
@@ -62,21 +71,28 @@ if replaced:
     start = (
         "The model would start from their sum, but your change puts something else in its place."
     )
-looked_up = f"row {tokens[at].id} of `tok_emb` and row {at} of `pos_emb`"
-source = f"The two lists are {looked_up}."
+looked_up = f"row {tokens[at].id} of `tok_emb`"
+source = f"The list is {looked_up}."
+if summed:
+    looked_up += f" and row {at} of `pos_emb`"
+    source = f"The two lists are {looked_up}."
 if moved[:2, at].any():
-    source = f"Without your change, the two lists would be {looked_up}."
+    lists = "the two lists" if summed else "the list"
+    source = f"Without your change, {lists} would be {looked_up}."
 nearest = words.as_code(words.show_id(lm, int(near["id"].iloc[0])))
-text = (
-    f"The model looks up {label}'s numbers: they are most like those of {nearest}. A second list stands for "
-    f"position {at}. {start}"
-)
+text = f"The model looks up {label}'s numbers: they are most like those of {nearest}. "
+if summed:
+    text += f"A second list stands for position {at}. {start}"
+else:
+    text += "Nothing is added for its position: each block turns queries and keys by it."
 terms = ("token", "dimension", "embedding", "block")
-sites = [(site, None) for site in embeddings.SITES]
+sites = [(site, None) for site in embeddings.sites(lm)]
 sheet.say(scene, text, terms=terms, about=rows, what="the embeddings", sites=sites)
+if not summed:
+    navigation.link("positions", state.link(), label="Positions: what turning does to a score")
 if rows.moved:
-    which = words.listed([name for name, one in zip(VECTORS, moved, strict=True) if one.any()])
-    norm = lengths.map(lambda t: t.loc[at, "sum_norm"])
+    which = words.listed([name for name, one in zip(VECTORS, moved, strict=False) if one.any()])
+    norm = lengths.map(lambda t: t.loc[at, NORMS[summed]])
     text = (
         f"**Your change affects {which}** at {int(moved.any(axis=0).sum()):,} of "
         f"{words.counted(len(tokens), 'token')}. At {label}, the input of block 0 has norm "
@@ -87,37 +103,63 @@ if rows.moved:
     words.prose(text)
 
 
+def draw_rows(dimension: int, cells: Sequence[Sequence[str]], alt: str) -> None:
+    """The vectors as rows of colours, and around a dimension their digits, `cells`."""
+    window = embeddings.window_around(dimension, parts.shape[2])
+    limit = sheet.once(scene.run, embeddings.rows_scale).limit
+    shown = parts[:, at], scene.label, at, dimension, window, cells, limit
+    scene.chart(
+        figures.embedding_sum(*shown, scene.mode, not replaced),
+        key="embedding_sum",
+        which=(f"dimension{dimension}",),
+        alt=alt,
+        on_cell=lambda _, place: DIMENSION.set(place),
+    )
+
+
+def said_alone(dimension: int) -> None:
+    """What the picture of the token's one vector shows."""
+    value = float(parts[0, at, dimension])
+    norm = words.significant(lengths.now.loc[at, "token_norm"])
+    same = ""
+    others = embeddings.same_token_elsewhere(tokens, at)
+    if others and np.array_equal(*parts[0, [at, others[0]]]):
+        same = f" At position {others[0]} the same token has the same vector."
+    words.prose(
+        f"**The token's vector.** In dimension {dimension} it is **{words.fixed(value, 4)}**. Its norm is "
+        f"{norm}. It is what block 0 is given. {source}{same}"
+    )
+
+
 @st.fragment
-def three_rows() -> None:
-    """The selected token's three vectors and, about the chosen dimension, their digits."""
+def the_rows() -> None:
+    """The selected token's three vectors, or its one, and about the chosen dimension their digits."""
     size = parts.shape[2]
     picture = st.container()
-    about = "You can also click the picture. If empty: the dimension where the sum is farthest from zero."
+    which = "the sum" if summed else "it"
+    about = f"You can also click the picture. If empty: the dimension where {which} is farthest from zero."
     largest = embeddings.largest_dimension(parts, at)
-    dimension = DIMENSION.index(
-        "Dimension", size, largest, "the largest of the sum", width=260, help=about
-    )
+    dimension = DIMENSION.index("Dimension", size, largest, LARGEST[summed], width=260, help=about)
     window = embeddings.window_around(dimension, size)
+    if not summed:
+        with picture:
+            draw_rows(
+                dimension,
+                [(words.fixed(float(parts[0, at, d]), 4),) for d in window],
+                f"{scene.label} at position {at}, dimension {dimension}",
+            )
+        said_alone(dimension)
+        return
     cells = [embeddings.addition(parts, at, d).written() for d in window]
     first, second, total = embeddings.addition(parts, at, dimension).written()
-    limit = sheet.once(scene.run, embeddings.rows_scale).limit
     addition = f"{first} + {words.term(second)} = **{total}**"
     third = "their sum"
     if replaced:
         addition = f"{first} and {second} are added up, but block 0 is given **{total}** instead"
         third = "the input of block 0"
     with picture:
-        shown = parts[:, at], scene.label, at, dimension, window, cells, limit
-        fig = figures.embedding_sum(*shown, scene.mode, not replaced)
-        which = (f"dimension{dimension}",)
         alt = f"{scene.label} at position {at}, dimension {dimension}: {addition.replace('*', '')}"
-        scene.chart(
-            fig,
-            key="embedding_sum",
-            which=which,
-            alt=alt,
-            on_cell=lambda _, place: DIMENSION.set(place),
-        )
+        draw_rows(dimension, cells, alt)
     own = lengths.now.loc[at]
     norms = (
         f"The norms: {words.significant(own['token_norm'])} for the token, "
@@ -199,7 +241,7 @@ left, right = st.columns([4, 7], gap="medium")
 with left:
     neighbors()
 with right:
-    three_rows()
+    the_rows()
 
 # ---- every token, and every position ----
 
@@ -219,9 +261,9 @@ with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") 
     if is_open:
         few = marks.window(at, len(tokens), MOST)
         scale = sheet.once(scene.run, embeddings.rows_scale)
-        adds_up = alike(parts[0] + parts[1], parts[2])
+        adds_up = summed and alike(parts[0] + parts[1], parts[2])
         sheet.sideways("embedding_rows", 760)
-        titles = VECTORS
+        titles = VECTORS[: len(parts)]
         if adds_up:
             titles = PARTS_OF_SUM
         ends = (-scale.limit, scale.limit)
@@ -230,9 +272,7 @@ with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") 
             for part, title in enumerate(titles)
         ]
         dimensions = [f"dimension {d}" for d in range(parts.shape[2])]
-        alt = (
-            f"Token embedding, position embedding and sum of {words.counted(len(tokens), 'token')}"
-        )
+        alt = f"{MAPPED[summed]} of {words.counted(len(tokens), 'token')}"
         cell = None, at
         sheet.maps(
             scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few
@@ -246,53 +286,60 @@ with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") 
             text += f" The picture shows {MOST} tokens around the selected one."
         st.caption(text)
         lines = {
-            "token": lengths.map(lambda table: table["token_norm"]),
-            "position": lengths.map(lambda table: table["position_norm"]),
-            "sum": lengths.map(lambda table: table["sum_norm"]),
+            part: lengths.map(itemgetter(f"{part}_norm")) for part in embeddings.PARTS[: len(parts)]
         }
-        alt = "The norm of each token's three vectors"
+        alt = f"The norm of each token's {CALLED[summed]}"
         axis = marks.token_ticks(scene.labels, 80) | {"showgrid": False}
         sheet.curves(scene, "embedding_lengths", lines, scene.labels, "norm", alt, at=at, axis=axis)
 
-with sheet.panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
-    if is_open:
-        table = position_vectors(lm.model)  # (C, D)
-        count = len(table)
-        places = embeddings.spread(count)
-        square = embeddings.position_similarity(table, places)[:, places]  # (n, n)
-        own = embeddings.position_similarity(table, [at])[0]  # (C,)
-        beside = embeddings.similarity_apart(table, min(1, count - 1))
-        apart = embeddings.similarity_apart(table, count // 2)
-        text = (
-            f"`pos_emb` has a vector for each of {count:,} positions; your text uses the first "
-            f"{len(tokens):,} (shaded). Neighbouring positions have a cosine of "
-            f"{words.fixed(beside, 2)} on average, positions {count // 2:,} apart "
-            f"{words.fixed(apart, 2)}. Nothing tells a model that 7 comes after 6: it has to learn "
-            "that."
+
+def alike_positions() -> None:
+    """Draw which of the learned position vectors are alike."""
+    table = position_vectors(lm.model)  # (C, D)
+    count = len(table)
+    places = embeddings.spread(count)
+    square = embeddings.position_similarity(table, places)[:, places]  # (n, n)
+    own = embeddings.position_similarity(table, [at])[0]  # (C,)
+    beside = embeddings.similarity_apart(table, min(1, count - 1))
+    apart = embeddings.similarity_apart(table, count // 2)
+    text = (
+        f"`pos_emb` has a vector for each of {count:,} positions; your text uses the first "
+        f"{len(tokens):,} (shaded). Neighbouring positions have a cosine of "
+        f"{words.fixed(beside, 2)} on average, positions {count // 2:,} apart "
+        f"{words.fixed(apart, 2)}. Nothing tells a model that 7 comes after 6: it has to learn "
+        "that."
+    )
+    if len(places) < count:
+        text += f" The square shows {len(places)} of the positions, evenly spread."
+    st.markdown(text)
+    left, right = st.columns(2)
+    with left:
+        alt = "The cosine of every learned position with every other"
+        fig = figures.similarity_matrix(square, list(places), at, scene.mode)
+        scene.chart(fig, key="embedding_positions", alt=alt)
+    with right:
+        sheet.curves(
+            scene,
+            "embedding_position",
+            {"cosine": Both(own)},
+            [f"position {at} and position {i}" for i in range(count)],
+            f"cosine with position {at}",
+            f"The cosine of position {at} with every other position",
+            at=at,
+            rest=0.0,
+            height=430,
+            axis={"title": {"text": "position"}, "range": [-0.5, count - 0.5]},
+            up={"range": [-1.05, 1.1]},
+            used=len(tokens),
         )
-        if len(places) < count:
-            text += f" The square shows {len(places)} of the positions, evenly spread."
-        st.markdown(text)
-        left, right = st.columns(2)
-        with left:
-            alt = "The cosine of every learned position with every other"
-            fig = figures.similarity_matrix(square, list(places), at, scene.mode)
-            scene.chart(fig, key="embedding_positions", alt=alt)
-        with right:
-            sheet.curves(
-                scene,
-                "embedding_position",
-                {"cosine": Both(own)},
-                [f"position {at} and position {i}" for i in range(count)],
-                f"cosine with position {at}",
-                f"The cosine of position {at} with every other position",
-                at=at,
-                rest=0.0,
-                height=430,
-                axis={"title": {"text": "position"}, "range": [-0.5, count - 0.5]},
-                up={"range": [-1.05, 1.1]},
-                used=len(tokens),
-            )
+
+
+if summed:
+    with sheet.panel(
+        "Which positions are alike?", ":material/straighten:", "emb_positions"
+    ) as is_open:
+        if is_open:
+            alike_positions()
 
 with sheet.panel(
     "A small example: the book's first table", ":material/view_compact:", "emb_small"
@@ -338,7 +385,7 @@ with sheet.panel(
                 [
                     tables.Cell(name, "code"),
                     " × ".join(map(str, shape)),
-                    " × ".join(map(str, own[name])),
+                    " × ".join(map(str, own[name])) if summed or name in TOKENS_ONLY else "none",
                 ]
             )
             for name, shape in shapes.items()
@@ -354,7 +401,7 @@ with sheet.panel(
                 what="the small table",
             )
 
-told = f"The three vectors of {label} (position {at}), one line per dimension."
+told = f"The {CALLED[summed]} of {label} (position {at}), one line per dimension."
 with sheet.details():
     sheet.numbers_of(
         "embedding",
@@ -363,4 +410,4 @@ with sheet.details():
         what="the vectors",
     )
     sheet.numbers_of("embedding_lengths", lengths, what="the norms")
-    sheet.code_of(scene, [GPTModel.final_hidden], embeddings.embedding_rows)
+    sheet.code_of(scene, ["hidden"], embeddings.embedding_rows)

@@ -11,9 +11,9 @@ from gptviz.analysis import machine, overview
 from gptviz.analysis.places import parse, resolve
 from gptviz.analysis.reads import Sites, sites_of
 from gptviz.both import Both
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.reduction import Reduction
-from gptviz.model import GPTModel
-from gptviz.teach import guides
+from gptviz.teach.guides.way import way
 from gptviz.ui import heads, runs, sheet, tables, words
 from gptviz.ui.components.machine import machine as draw
 from gptviz.ui.shell import navigation, picture, state
@@ -27,7 +27,7 @@ def reads(lm: LanguageModel, count: int) -> tuple[Sites, tuple[Reduction, ...]]:
 
     The view of the whole model needs only the residual stream's lengths, reduced during the pass.
     """
-    places = [(at, 0) for at in way]
+    places = [(at, 0) for at, _ in stops]
     sites = machine.reading(lm)
     lengths = machine.LENGTHS
     if chosen.at:
@@ -37,8 +37,6 @@ def reads(lm: LanguageModel, count: int) -> tuple[Sites, tuple[Reduction, ...]]:
     return (*sites, *(site for place in places for site in sites_of(resolve, lm, *place))), lengths
 
 
-steps = guides.read((guides.FOLDER / "way.md").read_text("utf-8")).steps
-way = [dict(step.place).get("at", "") for step in steps]
 picture.arrive()
 chosen = parse(picture.AT.value)
 named = state.TOKEN.value is not None or "token" in st.query_params
@@ -46,6 +44,8 @@ if chosen.kind == "cell" and chosen.query >= 0 and not named:
     state.TOKEN.set(chosen.query)  # the link of a cell names its query
 frame = sheet.start_page("Overview", choices=[picture.AT])
 prompt = sheet.read_text(frame, room_beside=True)
+kind = architecture_of(frame.lm.config)
+stops = way(kind)
 sites, lengths = reads(frame.lm, len(prompt.tokens))
 scene = sheet.trace(prompt, keep=sites, reduce=lengths)
 
@@ -129,12 +129,13 @@ if about is not None:
     more = {"page": page, "title": navigation.PAGES[page].title, "href": f"./{page}?{query}"}
 path = [(one.at, one.name) for one in here.path]
 beside = [(one.at, one.name) for one in here.beside(config)]
-along = [sheet.once(scene.run, resolve, at, position).at for at in way]
-played = [{"at": at, "says": step.text} for at, step in zip(along, steps, strict=True)]
+played = [
+    {"at": sheet.once(scene.run, resolve, at, position).at, "says": text} for at, text in stops
+]
 saved = scene.saved(
     "overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-")
 )
-where = (path, scene.labels, position, beside)
+where = (path, scene.labels, position, beside, kind.named.words)
 table = tables.joined(both.map(machine.table))
 guess = None
 if not picture.AT.value:
@@ -174,19 +175,24 @@ words.prose(text, "token", "block", "attention", "head", "feed-forward", "residu
 
 # ---- details ----
 
+spread = "spread (standard deviation)"
+squared = "variance (the spread, squared)"
+if not kind.centred:
+    spread = "root mean square"
+    squared = "mean square"
 with sheet.details():
     sheet.numbers_of("overview-place", lambda: both.map(machine.table), what="this picture")
     caption = (
-        "One row per token: the norms of its embeddings, and the variance (the spread, squared) of its "
-        "numbers before the first and the last LayerNorm."
+        f"One row per token: the norms of its embeddings, and the {squared} of its "
+        f"numbers before the first and the last {scene.norm}."
     )
     sheet.numbers_of("overview.csv", lambda: sheet.of(scene, overview.token_table), caption)
-    caption = "The selected token's spread (standard deviation) before and after each LayerNorm."
+    caption = f"The selected token's {spread} before and after each {scene.norm}."
     sheet.numbers_of(
         "overview-norms",
         lambda: sheet.of(scene, overview.spreads, position),
         caption,
-        what="the LayerNorms",
+        what=f"the {scene.norm}s",
     )
     if scene.other is not None:
         caption = (
@@ -196,6 +202,4 @@ with sheet.details():
         sheet.numbers_of(
             "overview-heads", lambda: heads.marks_table(scene.run), caption, what="the heads"
         )
-    sheet.code_of(
-        scene, [GPTModel.forward, GPTModel.final_hidden], machine.level, here.at, position
-    )
+    sheet.code_of(scene, ["model", "hidden"], machine.level, here.at, position)

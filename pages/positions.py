@@ -9,6 +9,7 @@ import streamlit as st
 import torch
 
 from gptviz import Edit, GPTModel, Run
+from gptviz.analysis import turning
 from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.next_token import losses
@@ -19,6 +20,7 @@ from gptviz.lessons import positions as lesson
 from gptviz.ui import heads, runs, sheet, words
 from gptviz.ui.components import matrix
 from gptviz.ui.components.dials import dials
+from gptviz.ui.parts.positions import turned as turned_positions
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.target import logits_at
 
@@ -37,8 +39,13 @@ DIALS = 4  # pairs of dimensions that are drawn as arrows
 LOSS_TOKENS = 256
 FIRST = 5  # tokens of each prediction that are listed
 
-frame = sheet.start_page("Positions", choices=[SCHEME, DISTANCE, AT, WHAT, SEED])
+frame = sheet.start_page(
+    "Positions", choices=[SCHEME, DISTANCE, AT, WHAT, SEED, *turned_positions.PARAMS]
+)
 prompt = sheet.read_text(frame)
+if turning.turns(frame.lm):
+    turned_positions.page(prompt)
+    sheet.end_page()
 scene = sheet.trace(prompt, reduce=[heads.scores_of(prompt.tokens)])
 
 config = scene.lm.config

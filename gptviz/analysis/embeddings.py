@@ -21,10 +21,9 @@ from gptviz.analysis.against import double
 from gptviz.analysis.reads import reads
 from gptviz.analysis.stream import cosine
 from gptviz.digits import fixed
-from gptviz.engine.architecture import architecture_of
 from gptviz.engine.index import check_below, one_of, whole
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.sites import embedded, start
+from gptviz.engine.sites import HasConfig, embedded, start
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
 
@@ -38,22 +37,28 @@ PARTS = ("token", "position", "sum")
 SITES = ("tok_emb", "pos_emb", "embed")
 
 
-@reads(*SITES)
+def sites(lm: HasConfig, *_: object) -> tuple[str, ...]:
+    """The sites that `embedding_rows` reads: `SITES`, or "tok_emb" alone where nothing is added to it."""
+    return tuple(dict.fromkeys((*embedded(lm), *start(lm))))
+
+
+@reads(sites)
 def embedding_rows(lm: LanguageModel, t: Trace) -> Rows:
     """Token embedding, position embedding, and what enters the first block: (3, T, D).
 
-    Part 2 is the captured input of the first dropout, not an addition done here.
+    Part 2 is the captured input of the first dropout, not an addition done here. Of a model that adds no
+    vector for a position the token embedding is what enters the first block: (1, T, D).
     """
-    return np.stack([t[site].numpy() for site in SITES])  # 3 of (T, D) -> (3, T, D)
+    return np.stack([t[site].numpy() for site in sites(lm)])  # 3 or 1 of (T, D) -> (3 or 1, T, D)
 
 
-@reads(*SITES)
+@reads(sites)
 def rows_scale(lm: LanguageModel, t: Trace) -> "Scale":
-    """The range of colours that all three vectors of all tokens share: see `shared_scale`."""
+    """The range of colours that all vectors of all tokens share: see `shared_scale`."""
     return shared_scale(embedding_rows(lm, t))
 
 
-@reads(embedded, start)
+@reads(sites)
 def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """One row per token: the norms of its three vectors, and the cosine of two of them.
 
@@ -61,11 +66,8 @@ def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     position's vector; 0 means at right angles, then sum_norm² = token_norm² + position_norm²). Of a model that
     adds no vectors for positions there are only the first three.
     """
-    if "position" in architecture_of(lm.config).embedded:
-        parts = embedding_rows(lm, t).astype(np.float64)
-    else:
-        parts = t[start(lm)[0]].numpy()[None].astype(np.float64)  # (1, T, D)
-    norms = np.linalg.norm(parts, axis=-1)  # (3, T)
+    parts = embedding_rows(lm, t).astype(np.float64)
+    norms = np.linalg.norm(parts, axis=-1)  # (3 or 1, T)
     table = pd.DataFrame(
         [(token.position, token.shown) for token in t.tokens], columns=["position", "token"]
     )
@@ -148,7 +150,7 @@ def position_similarity(matrix: Tensor, positions: Sequence[int] | None = None) 
 
 def largest_dimension(parts: Rows, position: int) -> int:
     """The dimension in which the sum of a token is farthest from zero: the one to look at first."""
-    return int(np.abs(parts[2, position]).argmax())
+    return int(np.abs(parts[-1, position]).argmax())
 
 
 def window_around(dimension: int, size: int, width: int = 5) -> range:
@@ -192,8 +194,8 @@ def same_token_elsewhere(tokens: Sequence[Token], position: int) -> list[int]:
 
 
 def row_table(parts: Rows, position: int) -> pd.DataFrame:
-    """The three vectors of one token, one row per dimension: dimension, token, position, sum."""
-    rows = dict(zip(PARTS, parts[:, position], strict=True))
+    """The vectors of one token, one row per dimension: dimension, token, position, sum; or only its own."""
+    rows = dict(zip(PARTS, parts[:, position], strict=False))
     return pd.DataFrame({"dimension": range(parts.shape[2]), **rows})
 
 

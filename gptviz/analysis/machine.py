@@ -5,7 +5,7 @@ and `says`, a sentence in pieces: texts, numbers and {"code": a token}. `shown` 
 (the strongest reads, the best tokens): given to a call of the unchanged model, it shows the same there.
 
 Shapes: T tokens, W of them in the window around the selected one, L blocks, H heads, d = D / H, D emb_dim,
-U = 4D units, V vocabulary. Sizes are Euclidean lengths.
+U units (GPT-2: 4D), V vocabulary. Sizes are Euclidean lengths.
 """
 
 from collections.abc import Sequence
@@ -345,7 +345,7 @@ def _row(
 
 def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     if "position" not in architecture_of(lm.config).embedded:
-        token_row = t[start(lm)[0]][position].numpy()
+        (token_row,) = embedding_rows(lm, t)[:, position]
         looked_up = f"token vector: row {t.tokens[position].id} of tok_emb"
         return {
             "lines": [_row("", looked_up, token_row, limit=shared_scale(token_row, 0.95).limit)],
@@ -471,6 +471,17 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
     drawing: Level = {"limit": shared_scale(np.stack([before, after])).limit, "into": into}
     count = len(before)
     fire = int(units.fires.sum())
+    bars = [
+        dict(
+            at=f"{into}{u}",
+            shown=f"unit {u}",
+            value=float(units.writes[u]),
+            said=float(after[u]),
+        )
+        for u in shown
+    ]
+    if units.times is not None:
+        return {"shown": shown, "bars": bars} | _gates(t, units, units.times, position, into)
     first = f"the first matrix: {count:,} units"
     return {
         "shown": shown,
@@ -480,19 +491,46 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
             _row("", "GELU: negative numbers almost vanish", after, **drawing, values=after),
             _row("×", "the second matrix: the layer's output", units.written, paint="output"),
         ],
-        "bars": [
-            dict(
-                at=f"{into}{u}",
-                shown=f"unit {u}",
-                value=float(units.writes[u]),
-                said=float(after[u]),
-            )
-            for u in shown
-        ],
+        "bars": bars,
         "says": _says(
             f"The feed-forward layer works on {{}} alone: {{}} of its {count:,} units switch on. "
             "Together all units add a vector of norm {}.",
             *(_code(t, position), fire, units.size),
+        ),
+    }
+
+
+def _gates(
+    t: Trace, units: feed_forward.Units, times: feed_forward.Floats, position: int, into: str
+) -> Level:
+    """The lines and the sentence of a feed-forward with gates: each is multiplied with one of `times`, (U,)."""
+    count = len(units.before)
+    opened = int(units.fires.sum())
+    numbers = (units.before, units.bent, times, units.after)
+    limit = shared_scale(np.stack(numbers)).limit
+    drawn: list[Level] = [dict(limit=limit, into=into, values=row) for row in numbers]
+    gate, bent, up, product = drawn
+    return {
+        "lines": [
+            _row("", "the normalised vector", units.given),
+            _row(
+                "×",
+                f"the first matrix: {count:,} gates",
+                units.before,
+                opened,
+                "open",
+                **gate,
+                whole=True,
+            ),
+            _row("", "SiLU: gates below zero almost shut", units.bent, **bent),
+            _row("×", "the second matrix times the same vector", times, **up),
+            _row("=", "gate times product: the units", units.after, **product),
+            _row("×", "the third matrix: the layer's output", units.written, paint="output"),
+        ],
+        "says": _says(
+            f"The feed-forward layer works on {{}} alone: {{}} of its {count:,} units have an open gate. "
+            "Together all units add a vector of norm {}.",
+            *(_code(t, position), opened, units.size),
         ),
     }
 

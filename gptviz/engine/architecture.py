@@ -62,6 +62,11 @@ class Named:
     feed_forward_class: type[nn.Module]
     block_class: type[nn.Module]
 
+    @property
+    def words(self) -> dict[str, str]:
+        """The names of "norm" and "activation" alone."""
+        return {"norm": self.norm, "activation": self.activation}
+
 
 @dataclass(frozen=True)
 class Architecture:

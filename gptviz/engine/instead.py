@@ -21,10 +21,5 @@ class Instead:
 
 
 LLAMA: Mapping[str, Instead] = {
-    "overview": Instead("GPT-2's way from a text to a guess", "other parts in its blocks"),
-    "embeddings": Instead("the sum of a token's and a position's vector", "a token's vector alone"),
-    "positions": Instead(
-        "vectors that are added for a position", "queries and keys that are turned by it"
-    ),
     "anatomy": Instead("the matrices of a GPT-2", "shared keys and values, and a gate"),
 }

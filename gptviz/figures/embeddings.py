@@ -13,6 +13,7 @@ from gptviz.figures.marks import Drawn, Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 SUM_NAMES = ("token", "+ position", "= sum")
+HEIGHTS = {1: 120, 3: 240}  # of so many rows
 PUT_NAMES = ("token", "position", "given")  # where a change puts something else in place of the sum
 
 
@@ -22,7 +23,7 @@ def embedding_sum(
     position: int,
     dimension: int,
     window: range,
-    cells: Sequence[tuple[str, str, str]],
+    cells: Sequence[Sequence[str]],
     limit: float,
     mode: Mode,
     adds_up: bool = True,
@@ -31,14 +32,15 @@ def embedding_sum(
 
     `cells` are the digits of the dimensions in `window`, which holds `dimension`. Curve 0 is the rows, with
     x the dimension and the whole addition behind every value; curve 1 is the window, a column a dimension.
-    With `adds_up` the first two rows are said to add up to the third.
+    With `adds_up` the first two rows are said to add up to the third. `parts` may be one row alone (1, D).
     """
     colors = palette(mode)
-    size = parts.shape[1]
+    count, size = parts.shape
+    last = count - 0.5
     column = dimension - window.start
     names = marks.BARE | {
-        "tickvals": [0, 1, 2],
-        "ticktext": SUM_NAMES if adds_up else PUT_NAMES,
+        "tickvals": [*range(count)],
+        "ticktext": (SUM_NAMES if adds_up else PUT_NAMES)[:count],
         "autorange": "reversed",
     }
     axis = marks.signed_axis(limit, mode, 0.97)
@@ -57,19 +59,23 @@ def embedding_sum(
             *_lens(window, size, colors.quiet),
             marks.frame(
                 (column - 0.5, column + 0.5),
-                (-0.5, 2.5),
+                (-0.5, last),
                 marks.line(colors.accent, 2.5),
                 ("x2", "y2"),
             ),
-            marks.frame((dimension, dimension), (-0.5, 2.5), marks.line(colors.accent, 2)),
+            marks.frame((dimension, dimension), (-0.5, last), marks.line(colors.accent, 2)),
         ],
     }
     traces = [_sum_rows(parts, label, position, adds_up), *_digits(parts, window, cells, axis)]
-    return figure(traces, layout, mode, height=240 + marks.BAR, t=marks.BAR)
+    return figure(traces, layout, mode, height=HEIGHTS[count] + marks.BAR, t=marks.BAR)
 
 
 def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> Drawn:
-    """The three rows as colours; every value knows the whole addition, for its hover."""
+    """The rows as colours; every value of three knows the whole addition, for its hover."""
+    owner = f"`{marks.safe(label)}` (position {position})"
+    if len(parts) == 1:
+        template = "%{meta}, dimension %{x}: %{z:.4f}"
+        return marks.cells(parts, template, ygap=5, coloraxis="coloraxis", meta=owner)
     if adds_up:
         second = " +"
         third = " ="
@@ -81,18 +87,17 @@ def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> Drawn:
     template = (
         f"%{{meta}}, dimension %{{x}}:<br>{numbers[0]}{second} {numbers[1]}{third} {numbers[2]}"
     )
-    owner = f"`{marks.safe(label)}` (position {position})"
     return marks.cells(
         parts, template, customdata=additions, ygap=5, coloraxis="coloraxis", meta=owner
     )
 
 
 def _digits(
-    parts: Floats, window: range, cells: Sequence[tuple[str, str, str]], axis: Drawn
+    parts: Floats, window: range, cells: Sequence[Sequence[str]], axis: Drawn
 ) -> list[Drawn]:
     """The window's cells, and their digits."""
     columns = [str(d) for d in window]
-    seen = parts[:, window.start : window.stop]  # (3, n)
+    seen = parts[:, window.start : window.stop]  # (3, n) or (1, n)
     fills = {
         "type": "heatmap",
         "x": columns,

@@ -517,11 +517,7 @@ def test_in_bfloat16_it_writes_alike_with_and_without_a_cache(family):
 
 
 # what is about a vector that is added for a position
-REFUSED = {
-    "gptviz.analysis.embeddings.embedding_rows",
-    "gptviz.analysis.embeddings.rows_scale",
-    "positions.pair_scores",
-}
+REFUSED = {"positions.pair_scores"}
 
 
 def test_all_that_can_be_asked_is_answered_or_refused_in_a_sentence(monkeypatch, tmp_path):

@@ -11,6 +11,7 @@ import torch
 from gptviz.analysis.next_token import candidates as most_probable
 from gptviz.analysis.norms import norm_steps
 from gptviz.both import Both
+from gptviz.engine.architecture import GPT2
 from gptviz.engine.layer_norms import Norm
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.tokens import Token
@@ -211,6 +212,7 @@ def machine(on: On) -> None:
         ["The", "·cat"],
         1,
         [],
+        GPT2.named.words,
         {"page": "residual_stream", "title": "Residual stream", "href": "./residual_stream"},
         [{"at": "", "says": "In the machine"}, {"at": "block.0", "says": "and into a block"}],
         on("at"),
@@ -235,6 +237,7 @@ def machine(on: On) -> None:
             ),
             pd.DataFrame({"head": [1], "effect": [-0.5]}),
             "the paths to one reader",
+            GPT2.named.words,
             ["The", "·cat"],
             1,
             lambda block, head, also: on("reader")([block, head, also]),

@@ -13,7 +13,7 @@ const number = (value, changed) => (changed ? { now: value, was: value / 2 } : v
 // A level of each kind as a model of L blocks and H heads gives it for a text of T tokens, at the last of them.
 function levels(L, H, T, changed) {
   const rows = many(Math.min(T, 24), (i) => T - Math.min(T, 24) + i), W = rows.length, d = 8;
-  const base = { tokens: many(T, (i) => (i % 3 ? `·token${i}` : '東')), position: T - 1, sides: [['block.0', 'block 0']] };
+  const base = { names: { norm: 'LayerNorm', activation: 'GELU' }, tokens: many(T, (i) => (i % 3 ? `·token${i}` : '東')), position: T - 1, sides: [['block.0', 'block 0']] };
   const bars = many(10, (i) => ({ at: `logit.${i}`, shown: '·word', value: number(0.5 / (i + 1), changed), text: '50 %', said: 3 }));
   const line = (more) => ({ op: '×', label: 'a rather long label for a line of numbers', number: number(12.5, changed), said: 'long', ...more });
   const triangle = (W * (W + 1)) / 2;

@@ -22,6 +22,7 @@ from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.analysis.tokens import place_of
 from gptviz.both import Both
 from gptviz.digits import significant
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.index import index_of, one_of, whole
 from gptviz.engine.names import show_id
 from gptviz.engine.sampling import Sampling
@@ -35,7 +36,7 @@ from gptviz.figures.marks import DIFFERENCE
 from gptviz.figures.next_token import back_to_back, probability_text
 from gptviz.figures.shares import falling, share_grid
 from gptviz.figures.theme import PALETTES, Mode
-from gptviz.teach.guides import FOLDER, read
+from gptviz.teach.guides.way import way
 from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import MEAN, Against, OneToken
@@ -70,16 +71,17 @@ def overview(s: Sheet, at: str = "") -> None:
     config = s.t.config
     position = s.position
     find = lambda address: resolve(s.lm, s.t, str(address), position)  # noqa: E731
-    steps = read((FOLDER / "way.md").read_text("utf-8")).steps
-    way = [find(dict(step.place).get("at", "")) for step in steps]
+    kind = architecture_of(config)
+    told = way(kind)
+    stops = [find(address) for address, _ in told]
     blocks = range(config.n_layers)
     parts = ("", ".norm1", ".attention", ".norm2", ".feed_forward")
     addresses = ["", "embedding", "final_norm", "out_head"]
     addresses += [f"block.{b}{part}" for b in blocks for part in parts]
     addresses += [f"block.{b}.head.{h}" for b, h in all_heads(s.lm)]
     first = find(at)
-    sentences = [{"at": stop.at, "says": step.text} for stop, step in zip(way, steps, strict=True)]
-    places = {place.at: place for stop in (first, *way) for place in stop.path}
+    sentences = [{"at": stop.at, "says": text} for stop, (_, text) in zip(stops, told, strict=True)]
+    places = {place.at: place for stop in (first, *stops) for place in stop.path}
     saved = s.saved("overview")
     drawn = {}
     size = 0
@@ -99,7 +101,7 @@ def overview(s: Sheet, at: str = "") -> None:
             [(entry.at, entry.name) for entry in entries]
             for entries in (place.path, place.beside(config))
         )
-        where = (path, s.labels, position, beside)
+        where = (path, s.labels, position, beside, kind.named.words)
         answers = (ignored, ignored)
         table = joined(levels.map(machine.table))
         draw_machine(place.kind, levels, table, *where, None, sentences, *answers, saved)

@@ -50,6 +50,7 @@ def machine(
     tokens: Sequence[str],
     position: int,
     sides: Sequence[tuple[str, str]],
+    names: Mapping[str, str],
     more: Mapping[str, str] | None,
     way: Sequence[Mapping[str, str]],
     go: Callable[[str], Any],
@@ -62,8 +63,9 @@ def machine(
     `kind` is the place's (see `gptviz.analysis.places`), `levels` its numbers, `table` the same
     for those who do not see the picture.
     `path` is (address, name) of all that the place lies in, itself last; `sides` of those beside it. `tokens`
-    are all of the text's. `more` is the page about the place: "page", "title" and "href"; that page is
-    returned if it was clicked. `way` is what *Play* goes through: "at" and a sentence, "says".
+    are all of the text's, and `names` are what its "norm" and "activation" are called. `more` is the page about
+    the place: "page", "title" and "href"; that page is returned if it was clicked. `way` is what *Play* goes
+    through: "at" and a sentence, "says".
     With `guess`, four sentences in pieces as a level's, the machine is drawn as the guess that it makes, in
     four beats, each with its sentence; its *Look inside* asks for "machine", and the way back for "guess".
     """
@@ -82,7 +84,7 @@ def machine(
         "tokens": [*tokens],
         "position": position,
     }
-    data |= {"sides": [*sides], "more": more, "way": [*way]}
+    data |= {"sides": [*sides], "names": {**names}, "more": more, "way": [*way]}
     if guess is not None:
         data["guess"] = [spoken(caption) for caption in guess]
     events: dict[str, Event] = {
@@ -99,6 +101,7 @@ def paths(
     drawn: Paths,
     table: pd.DataFrame,
     name: str,
+    names: Mapping[str, str],
     tokens: Sequence[str],
     position: int,
     read_by: Callable[[int, int, int], Any],
@@ -138,6 +141,7 @@ def paths(
         "tokens": [*tokens],
         "position": position,
         "sides": [],
+        "names": {**names},
         "way": [],
         "paths": sent_paths,
     }

@@ -83,7 +83,7 @@ function betweenOf(count, kept) {
 // what moves: its name, and what it moves by (`dx`, `dy`) or its share of the way (`from`, `to`).
 const GUESS_HEIGHT = 420;
 
-function machine({ level, tokens, position, made = Infinity, block = 0, guess = false, paths }, width, em, tall) {
+function machine({ level, names, tokens, position, made = Infinity, block = 0, guess = false, paths }, width, em, tall) {
   const d = drawing(em), rows = level.rows, count = rows.length, blocks = level.writes.of.length / count / 2;
   const narrow = width < 34 * em;
   const label = Math.min(8 * em, 0.17 * width), bars = narrow ? 0.24 * width : Math.min(13 * em, 0.2 * width);
@@ -154,7 +154,7 @@ function machine({ level, tokens, position, made = Infinity, block = 0, guess = 
     } else head(x, each, each > 4.2 * em ? `block ${column.block}` : String(column.block), `block.${column.block}`, `Block ${column.block}.`);
   });
   d.path(`M${right} ${top - 0.5 * em}V${bottom}`, { stroke: 'grid' });
-  head(right, 2.2 * em, 'norm', 'final_norm', 'The last LayerNorm.');
+  head(right, 2.2 * em, 'norm', 'final_norm', `The last ${names.norm}.`);
 
   // what the selected row reads, from where, and by which head
   const most = Math.max(...reads.map(({ brought }) => now(brought)), 1e-9);
@@ -176,7 +176,7 @@ function machine({ level, tokens, position, made = Infinity, block = 0, guess = 
   d.door(x, 0, wide, 1.7 * em, { at: 'out_head', says: 'The output head: a logit for every token, and softmax.', kind: 'column' });
   const step = Math.max(1.62 * em, Math.min(2.1 * em, (tall - top) / level.next.length));
   const first = d.shapes.length;
-  barsOf(d, level.next, x, top, wide, step, em, true);
+  barsOf(d, level.next, x, top, wide, step, em, 'logit');
   if (paths) return withPaths(d, { paths, tokens, em, width, on: { shown, each, place, y, row, rows, selected, label, right, bars, top, bottom, band, below: top + level.next.length * step } });
   if (guess) {
     for (const shape of d.shapes.slice(first)) shape.beat = { name: shape.s === 'text' ? 'name' : shape.fill === 'probability' ? 'bar' : 'back' };
@@ -211,8 +211,9 @@ function asOneText(labels, width, em) {
   }));
 }
 
-// Names with a bar each from 0 to the largest there can be, and two numbers.
-function barsOf(d, bars, x, y, w, step, em, tight) {
+// Names with a bar each from 0 to the largest there can be, and two numbers; `measure` is what the second is.
+function barsOf(d, bars, x, y, w, step, em, measure) {
+  const tight = measure === 'logit';
   const whole = tight ? 1 : Math.max(1e-9, ...bars.map(({ value }) => Math.max(now(value), was(value) ?? 0)));
   bars.forEach(({ at, shown, value, text, said }, i) => {
     const top = y + i * step, number = text ?? gv.significant(now(value));
@@ -222,13 +223,13 @@ function barsOf(d, bars, x, y, w, step, em, tight) {
     d.rect(x, top + 1.15 * em, (w * now(value)) / whole, 0.4 * em, { fill: tight ? 'probability' : 'feed_forward', r: 3 });
     if (was(value) !== undefined) d.rect(x, top + 1.08 * em, (w * was(value)) / whole, 0.54 * em, { stroke: 'ghost', width: 2, r: 3 });
     const old = was(value) === undefined ? '' : `, unchanged ${gv.significant(was(value))}`;
-    d.door(x - 3, top, w + 6, step - 2, { at, kind: 'bar', value: now(value), says: `${shown}: ${gv.significant(now(value))}${old}; ${tight ? 'logit' : 'after GELU'} ${gv.significant(now(said))}.` });
+    d.door(x - 3, top, w + 6, step - 2, { at, kind: 'bar', value: now(value), says: `${shown}: ${gv.significant(now(value))}${old}; ${measure} ${gv.significant(now(said))}.` });
   });
 }
 
 // ---- a block ----
 
-function block({ level, at, sides }, width, em) {
+function block({ level, names, at, sides }, width, em) {
   const d = drawing(em), narrow = width < 40 * em, wires = Object.fromEntries(level.wires.map((wire) => [wire.name, wire]));
   const pad = 0.3 * em, gap = Math.max(0.5 * em, 0.02 * width), w = (width - 2 * pad - 3 * gap) / 4, ys = 6.2 * em, yb = 10 * em, hb = 7.4 * em;
   const x = (i) => pad + i * (w + gap), sizes = [wires.pre, wires.mid, wires.post].map(({ number }) => now(number));
@@ -236,7 +237,7 @@ function block({ level, at, sides }, width, em) {
   const plus = [x(1) + 0.4 * w, x(3) + 0.4 * w];
   const ends = [[0, plus[0], sizes[0]], [plus[0], plus[1], sizes[1]], [plus[1], width, sizes[2]]];
   for (const [x0, x1, size] of ends) d.path(`M${x0} ${ys - half(size)}H${x1}V${ys + half(size)}H${x0}z`, { fill: 'quiet', opacity: 0.4 });
-  const boxes = [['norm1', 'LayerNorm', `${at}.norm1`], ['attn', 'attention', `${at}.attention`], ['norm2', 'LayerNorm', `${at}.norm2`], ['mlp', 'feed-forward', `${at}.feed_forward`]];
+  const boxes = [['norm1', names.norm, `${at}.norm1`], ['attn', 'attention', `${at}.attention`], ['norm2', names.norm, `${at}.norm2`], ['mlp', 'feed-forward', `${at}.feed_forward`]];
   boxes.forEach(([name, title, to], i) => {
     const paint = { attn: 'output', mlp: 'feed_forward' }[name] ?? 'quiet', wire = wires[name];
     d.step = i + 1 + (i > 1);
@@ -399,7 +400,7 @@ function head({ level, at, tokens, position }, width, em, tall) {
 
 // ---- sums and products, line by line ----
 
-function lines({ level }, width, em) {
+function lines({ level, names }, width, em) {
   const d = drawing(em), narrow = width < 40 * em, bars = !level.bars || narrow ? 0 : level.lines.length < 3 ? 0.5 * width : Math.min(20 * em, 0.32 * width);
   const table = width - (bars ? bars + 2 * em : 0), sign = 2 * em, right = 7.5 * em, w = table - sign - right - em;
   let y = 0;
@@ -420,7 +421,7 @@ function lines({ level }, width, em) {
   });
   if (level.bars) {
     const [x, top] = bars ? [width - bars, 0] : [0, y + 0.6 * em];
-    barsOf(d, level.bars, x, top, bars || width, 2.15 * em, em, level.bars[0]?.at.startsWith('logit'));
+    barsOf(d, level.bars, x, top, bars || width, 2.15 * em, em, level.bars[0]?.at.startsWith('logit') ? 'logit' : `after ${names.activation}`);
     y = Math.max(y, top + level.bars.length * 2.15 * em);
   }
   return { ...d, height: y };

@@ -16,6 +16,7 @@ from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching, path_positions
 from gptviz.both import Both
+from gptviz.engine.architecture import architecture_of
 from gptviz.engine.kinds import Config
 from gptviz.engine.sites import sites_of
 from gptviz.ui import runs, sheet, tables, words
@@ -343,6 +344,7 @@ def _picture(
         drawn,
         table.loc[strongest, ["block", "head", size]],
         alt,
+        architecture_of(config).named.words,
         scene.labels,
         scene.position,
         partial(read_by, size=config.n_heads // config.n_kv_groups),

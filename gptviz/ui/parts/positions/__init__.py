@@ -1,0 +1,1 @@
+"""What the page Positions shows of a model that adds nothing for a position."""
