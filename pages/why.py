@@ -218,13 +218,14 @@ text = (
     "**Why this is a sum.** Every part only adds to the residual stream. Hold the number by which the "
     f"final {scene.norm} divides at its value here ({words.significant(divisor, 4)}){shift}: then each "
     "part's contribution reaches the logit by itself. What raises all logits alike counts as 0. A "
-    "part's vote, its *share* of the sum, is *direct*: what later parts make of it counts as theirs."
+    "part's vote, its *share* of the sum, is *direct* (direct logit attribution): what later parts make of it "
+    "counts as theirs."
 )
 if "edit" in set(table["part"]):
     text += " `edit` is what the change put into the stream in place of the parts' contributions."
 if "rounding" in set(table["part"]):
     text += " This model computes in bfloat16, which rounds the stream at every step; `rounding` is the sum of it."
-words.prose(text, "residual stream", scene.norm)
+words.prose(text, "residual stream", scene.norm, "direct logit attribution")
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes", "He and she")
 
 # ---- a head, opened ----

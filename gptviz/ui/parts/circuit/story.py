@@ -53,8 +53,10 @@ def draw(scene: Scene, baseline: str, kind: str) -> None:
 def _draw_names(scene: Scene, baseline: str, kind: str) -> None:
     prose(
         f"**Two names.** In {circuit_story.COUNT} ready-made sentences such as *When Mary and John went to the "
-        "store, John gave a drink to*, the answer is Mary. Is there a name mover, an S-inhibition head?",
+        "store, John gave a drink to*, the answer is Mary; others begin with John (BABA instead of ABBA). Is there "
+        "a name mover, an S-inhibition head?",
         *ROLE_WORDS,
+        "ABBA",
     )
     if not _has_sentences(scene.lm):
         st.markdown(
