@@ -35,7 +35,7 @@ from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.tokenizer import has_token, named_bytes
+from gptviz.tokenizer import begins_of, has_token, named_bytes
 
 COUNT = 24  # texts
 LONGEST = 96  # tokens of a text whose form is taken
@@ -176,9 +176,17 @@ class _Form:
     length: int
 
 
+def _room(lm: LanguageModel) -> int:
+    """How many tokens of a text the model reads behind those that stand before every text."""
+    return lm.config.context_length - len(begins_of(lm.tokenizer))
+
+
 def _form_of(lm: LanguageModel, text: Any) -> _Form:
     """The form of a text, from a little before the passage on."""
     ids = ids_of(lm, text)
+    begins = begins_of(lm.tokenizer)
+    if tuple(ids[: len(begins)]) == begins:
+        ids = ids[len(begins) :]
     place, length = stood_before(ids)
     length = min(
         length, len(ids) - place - 1
@@ -190,7 +198,7 @@ def _form_of(lm: LanguageModel, text: Any) -> _Form:
         )
     begin = max(0, place - length - BEFORE)
     kept = ids[begin:]
-    most = min(LONGEST, lm.config.context_length)
+    most = min(LONGEST, _room(lm))
     if len(kept) > most:
         raise ValueError(
             f"from the passage to where it ends again there are {len(kept)} tokens; a story is told of up "
@@ -204,14 +212,14 @@ def _form_of(lm: LanguageModel, text: Any) -> _Form:
 def _drawn(lm: LanguageModel, rng: np.random.Generator) -> _Form:
     """A form with a passage of random length at a random place, the beginning of which comes again."""
     sizes = [int(rng.integers(*ends)) for ends in ((1, 5), (6, 11), (1, 5), (3, 6))]
-    if sum(sizes) > lm.config.context_length:
+    if sum(sizes) > _room(lm):
         sizes = [1, 4, 1, 2]
     before, passage, between, length = sizes
     single = before + passage + between
     numbers = (*range(single), *range(before, before + length))
-    if len(numbers) > lm.config.context_length:
+    if len(numbers) > _room(lm):
         raise ValueError(
-            f"{lm.name} reads {lm.config.context_length} tokens, and a passage that comes again needs "
+            f"{lm.name} reads {_room(lm)} tokens, and a passage that comes again needs "
             f"{len(numbers)}: take a model with a longer context"
         )
     return _Form(numbers, before + length, length)
@@ -221,7 +229,7 @@ def _filled(
     lm: LanguageModel, form: _Form, words: Sequence[int], rng: np.random.Generator
 ) -> TaskText:
     """A text of this form, of random words; some more of them stand before it and before the passage again."""
-    room = lm.config.context_length - len(form.numbers)
+    room = _room(lm) - len(form.numbers)
     first_more = int(rng.integers(0, min(MORE, room) + 1))
     then_more = int(rng.integers(0, min(MORE, room - first_more) + 1))
     different = len({*form.numbers})
@@ -234,8 +242,9 @@ def _filled(
     another, instead, *more = drawn[different:]
     own = [drawn[number] for number in form.numbers]
     again = len(own) - form.length
-    ids = (*more[:first_more], *own[:again], *more[first_more:], *own[again:])
-    following = form.place + first_more
+    begins = begins_of(lm.tokenizer)
+    ids = (*begins, *more[:first_more], *own[:again], *more[first_more:], *own[again:])
+    following = len(begins) + first_more + form.place
     places = {
         "end": (len(ids) - 1,),
         "first": (following - 1,),

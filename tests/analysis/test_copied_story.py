@@ -148,6 +148,20 @@ def test_the_bundled_models_induction_heads_are_found(mini):
     assert induction.effect == pytest.approx(np.mean(effects), abs=1e-3)
 
 
+@pytest.mark.parametrize("text", [None, " a b c d a b"])
+def test_what_stands_before_every_text_stands_before_made_ones(text):
+    lm = both("llama")[0]
+    (begin,) = lm.encode("")
+    for one in made_texts(lm, text, 20):
+        assert [place for place, id in enumerate(one.ids) if id == begin] == [0]
+        assert all(ids[0] == begin for ids in one.others.values())
+        assert len(one.ids) <= lm.config.context_length
+        (following,) = one.places["next"]
+        assert one.ids[following] == one.answer
+        (first,) = one.places["first"]
+        assert one.ids[first] == one.ids[-1]
+
+
 @pytest.mark.parametrize("text", [None, EXAMPLE, "One two three, one two three, one two", " a b a"])
 def test_made_texts_repeat_a_passage_of_other_words(mini, text):
     texts = made_texts(mini, text, 20)
