@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gptviz.analysis.anatomy import ATTENTION, FEED_FORWARD, FINAL, NORM, Anatomy, Tensor
+from gptviz.analysis.anatomy import ATTENTION, FEED_FORWARD, HEAD, POSITION, TOKEN, Anatomy, Tensor
 from gptviz.digits import significant
 from gptviz.figures.anatomy_layout import WIDTH, Box, lay_out, square_parameters
 from gptviz.figures.marks import BARE, bar, line, names_down, note, safe, says, stroke
@@ -59,13 +59,14 @@ def describe(tensor: Tensor, total: int) -> str:
 
 
 def part_color(part: str, colors: Palette) -> str:
-    loud = {
+    known = {
         ATTENTION: colors.output,
         FEED_FORWARD: colors.feed_forward,
-        NORM: colors.ink,
-        FINAL: colors.ink,
+        TOKEN: colors.quiet,
+        POSITION: colors.quiet,
+        HEAD: colors.quiet,
     }
-    return loud.get(part, colors.quiet)
+    return known.get(part, colors.ink)  # the norms
 
 
 def _box_color(box: Box, colors: Palette) -> str:
