@@ -187,7 +187,7 @@ NOTEBOOK = GPTConfig(vocab_size=65, context_length=256, emb_dim=384, n_heads=8, 
 NOTEBOOK_PRINTS = 5_468_993
 
 
-def parameters_with_head_bias(config: GPTConfig) -> int:
+def parameters_with_head_bias(config: Config) -> int:
     """The parameters of a config whose output head also adds a bias, one number for each token.
 
     The notebook's `lm_head` is `nn.Linear(emb_dim, vocab_size)`; the book's `out_head` has `bias=False`.

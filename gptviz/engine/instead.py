@@ -20,6 +20,4 @@ class Instead:
     page: str = ""
 
 
-LLAMA: Mapping[str, Instead] = {
-    "anatomy": Instead("the matrices of a GPT-2", "shared keys and values, and a gate"),
-}
+LLAMA: Mapping[str, Instead] = {}
