@@ -179,9 +179,9 @@ def everything() -> None:
     heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in tensors.BYTES)]
     st.html(tables.table("anatomy-parts", heads, rows, "gv-sum"))
     words.prose(
-        "These are only the weights. Running the model also needs memory for activations, which grow "
-        "with the text. The causal mask is no parameter: it is made for each text, not learned. "
-        "Training with AdamW needs memory for three more copies: the gradients, their running average "
+        f"{told.counted_as(config)}These are only the weights. Running the model also needs memory for "
+        "activations, which grow with the text. The causal mask is no parameter: it is made for each text, not "
+        "learned. Training with AdamW needs memory for three more copies: the gradients, their running average "
         "and the running average of their squares. This page allocates no weights: on torch's meta "
         "device, tensors have shapes but no numbers.",
         "causal mask",

@@ -20,13 +20,15 @@ class Told:
     """The sentences of one kind; each function takes a config of it.
 
     `tables` are the embeddings in a few words, `vectors` what the line below a block has. `matrices` compares those of
-    the feed-forward with attention's, `doubled` says what a wider stream does, `heads` what more heads do. `kept` is
-    about the keys and values that are kept while a text is written, "" where nothing is to be said of them.
+    the feed-forward with attention's, `counted_as` says which part norms inside of attention are counted as, or "".
+    `doubled` says what a wider stream does, `heads` what more heads do. `kept` is about the keys and values that are
+    kept while a text is written, "" where nothing is to be said of them.
     """
 
     tables: str
     vectors: Callable[[Any], str]
     matrices: Callable[[Any], str]
+    counted_as: Callable[[Any], str]
     doubled: str
     heads: Callable[[Any], str]
     kept: Callable[[Any], str]
@@ -59,6 +61,7 @@ GPT2 = Told(
         "The matrices of the feed-forward layer (gold) "
         "have twice the parameters of attention's: 8 × emb_dim² against 4 × emb_dim²."
     ),
+    counted_as=lambda config: "",
     doubled=(
         "Double emb_dim: the embedding tables double, but the blocks grow about "
         "fourfold. In GPT-2 XL, `tok_emb` is only "
@@ -88,13 +91,19 @@ def _llama_matrices(config: LlamaConfig) -> str:
     )
 
 
+def _llama_counted_as(config: LlamaConfig) -> str:
+    if not config.qk_norm:
+        return ""
+    return "`q_norm` and `k_norm`, the RMSNorms of queries and keys, are counted as attention's. "
+
+
 def _llama_heads(config: LlamaConfig) -> str:
     heads = config.n_heads
     groups = config.n_kv_groups
     width = config.head_dim
     said = (
         f"**More heads make a larger model.** Each has {width:,} rows of W_query and as many columns of out_proj, "
-        f"whatever emb_dim is: {counted(heads, 'head')} have {heads * width:,}."
+        f"whatever emb_dim is: {counted(heads, 'head')} have {heads * width:,} of each."
     )
     if groups == heads:
         return f"{said} W_key and W_value have as many rows: no head shares its key and its value."
@@ -131,6 +140,7 @@ LLAMA = Told(
     tables="the token table",
     vectors=_llama_vectors,
     matrices=_llama_matrices,
+    counted_as=_llama_counted_as,
     doubled=(
         "Double emb_dim alone, and every matrix doubles: hidden_dim and head_dim are numbers of their own. Larger "
         "models have more of these, too, so their blocks grow faster than `tok_emb`: in Llama 3.1 8B it is only "
