@@ -8,7 +8,7 @@ a value, d head_dim, F hidden_dim.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,10 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gptviz import llama
-from gptviz.engine import instead, shapes
+from gptviz.engine import shapes
 from gptviz.engine.attending import Append, attend, attend_in_groups
 from gptviz.engine.config import GPTConfig, Settings
-from gptviz.engine.instead import Instead
 from gptviz.engine.kinds import Config, Model
 from gptviz.engine.llama_config import LlamaConfig
 from gptviz.engine.shapes import Shapes
@@ -96,9 +95,6 @@ class Architecture:
     `named` has the words and classes of its parts. `context_length` is the number of tokens that a model reads.
     `built_with` yields (name, value) for each setting of the config that can be read off the model's modules,
     once for each module that shows it.
-
-    `instead` says, of each page of the app that does not explain such a model, what it has in place of what the
-    page is about. All other pages explain it.
     """
 
     model: type[nn.Module]
@@ -121,7 +117,6 @@ class Architecture:
     named: Named
     context_length: Callable[[Any], int]
     built_with: Callable[[Any], Iterator[tuple[str, object]]]
-    instead: Mapping[str, Instead] = field(default_factory=dict)
 
     @property
     def past(self) -> tuple[str, str]:
@@ -334,7 +329,6 @@ LLAMA = Architecture(
     ),
     context_length=lambda model: model.context_length,
     built_with=_llama_built_with,
-    instead=instead.LLAMA,
 )
 
 ARCHITECTURES = (GPT2, LLAMA)
