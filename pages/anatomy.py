@@ -1,15 +1,18 @@
 """What the model is made of: every tensor to scale, and the sum of its parameters, line by line."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
 from gptviz.analysis import anatomy as tensors
 from gptviz.both import Both
-from gptviz.engine.kinds import gpt2s
+from gptviz.engine.architecture import architecture_of
 from gptviz.figures import anatomy as figures
-from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui import sheet, tables, words
 from gptviz.ui.parts.anatomy import form
+from gptviz.ui.parts.anatomy.fields import parts_of, preset_name
+from gptviz.ui.parts.anatomy.told import told_of
 
 frame = sheet.start_page("Anatomy", choices=form.PARAMS, reads_text=False)
 
@@ -24,7 +27,10 @@ def signed(difference: int) -> str:
 def everything() -> None:
     """Draws the page: whatever is typed into the form, the model is not run again."""
     st.html(f"{tables.STYLE}{form.STYLE}")
-    own_config = gpt2s(frame.lm.config)
+    own_config = frame.lm.config
+    made = architecture_of(own_config)
+    norm = made.named.norm
+    told = told_of(own_config)
     name = frame.lm.name
     # what is typed makes the picture higher or lower: the presets above it stay where they are
     presets = st.container()
@@ -37,7 +43,6 @@ def everything() -> None:
     parts = tensors.part_table(config)
     count = shown.parameters
     share = dict(zip(parts["part"], parts["share"], strict=True))
-    width = config.emb_dim
     blocks = config.n_layers
 
     # ---- the whole model ----
@@ -60,15 +65,15 @@ def everything() -> None:
         else:
             times = f"{ratio:,.0f}"
         against = f"**{signed(more)}** compared with {plain_name}: {times} times its parameters"
-    in_blocks = sum(share[part] for part in (tensors.ATTENTION, tensors.FEED_FORWARD, tensors.NORM))
+    in_blocks = sum(share[part] for part in (tensors.ATTENTION, tensors.FEED_FORWARD, norm))
     vectors = sum(tensor.parameters for tensor in shown.tensors if len(tensor.shape) == 1)
     if blocks == 1:
         blocks_are = "one block is"
     else:
         blocks_are = f"{blocks} blocks are"
     alt = (
-        "Every tensor of the model as a rectangle, at one scale: the token and position tables, "
-        f"{words.counted(blocks, 'block')}, the final LayerNorm and the output head; {count:,} "
+        f"Every tensor of the model as a rectangle, at one scale: {told.tables}, "
+        f"{words.counted(blocks, 'block')}, the final {norm} and the output head; {count:,} "
         "parameters in all"
     )
     with picture:
@@ -81,18 +86,18 @@ def everything() -> None:
             "Each rectangle is one tensor: its area shows how many parameters it has.", "parameter"
         )
         frame.chart(figures.model_map(shown, frame.mode), key="anatomy_model", alt=alt)
+    thin = told.vectors(config)
     words.prose(
         "A rectangle's sides are its dimensions, all at the same scale. `tok_emb`, with one vector for each of "
         f"{config.vocab_size:,} tokens, is {figures.percent(share[tensors.TOKEN])} of the model; the "
-        f"{blocks_are} {figures.percent(in_blocks)}. The matrices of the feed-forward layer (gold) "
-        "have twice the parameters of attention's: 8 × emb_dim² against 4 × emb_dim². The line below "
-        "each block contains its biases and LayerNorms; together, all biases and LayerNorms are "
+        f"{blocks_are} {figures.percent(in_blocks)}. {told.matrices(config)} The line below "
+        f"each block contains its {thin}; together, all {thin} are "
         f"{figures.percent(vectors / count)} of the model.",
         "dimension",
         "token",
         "block",
         "feed-forward",
-        "LayerNorm",
+        norm,
     )
     if config.tie_embeddings:
         head_says = (
@@ -104,22 +109,17 @@ def everything() -> None:
             f"`out_head` is another {figures.percent(share[tensors.HEAD])}. Tied, it would reuse the "
             "numbers of `tok_emb` and add nothing."
         )
-    xl = form.PRESETS["XL"]
-    words.prose(
-        f"{head_says} Double emb_dim: the embedding tables double, but the blocks grow about "
-        "fourfold. In GPT-2 XL, `tok_emb` is only "
-        f"{figures.percent(xl.vocab_size * xl.emb_dim / xl.parameters)} of the model.",
-        "logit",
-    )
+    words.prose(f"{head_says} {told.doubled}", "logit")
 
     # ---- the sum ----
 
     st.subheader("The sum, line by line", anchor=False)
     compared = config != own_config
     rows = []
-    for line, before in zip(tensors.sum_lines(shown), tensors.sum_lines(own), strict=True):
+    before = {line.label: line.parameters for line in tensors.sum_lines(own)}
+    for line in tensors.sum_lines(shown):
         result = f"{line.parameters:,}"
-        change = line.parameters - before.parameters
+        change = line.parameters - before.get(line.label, 0)
         cells: list[tables.Cell | str] = [
             tables.Cell(line.label, "label", indent=line.level * 0.9),
             tables.Cell(line.formula, "formula"),
@@ -138,7 +138,7 @@ def everything() -> None:
     if compared:
         head.append(f"#compared with {name}")
     st.html(tables.table("anatomy-sum", head, rows, "gv-sum"))
-    if form.parts_of(config) == form.parts_of(tensors.NOTEBOOK):
+    if parts_of(config) == parts_of(tensors.NOTEBOOK):
         words.prose(
             f"A notebook after *Let's build GPT* prints **{tensors.NOTEBOOK_PRINTS:,}** for this "
             "model. Its output head has a bias, too, one number for each of the "
@@ -153,7 +153,8 @@ def everything() -> None:
     st.subheader("Shares and memory", anchor=False)
     of_models = {name: tensors.part_table(own_config)}
     if compared:
-        of_models = {form.preset_name(form.parts_of(config)) or "this config": parts} | of_models
+        of_config = preset_name(parts_of(config), config) or "this config"
+        of_models = {of_config: parts} | of_models
     frame.chart(
         figures.share_bars(of_models, frame.mode),
         key="anatomy_shares",
@@ -178,9 +179,9 @@ def everything() -> None:
     heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in tensors.BYTES)]
     st.html(tables.table("anatomy-parts", heads, rows, "gv-sum"))
     words.prose(
-        "These are only the weights. Running the model also needs memory for activations, which grow "
-        "with the text. The causal mask is no parameter: it is made for each text, not learned. "
-        "Training with AdamW needs memory for three more copies: the gradients, their running average "
+        f"{told.counted_as(config)}These are only the weights. Running the model also needs memory for "
+        "activations, which grow with the text. The causal mask is no parameter: it is made for each text, not "
+        "learned. Training with AdamW needs memory for three more copies: the gradients, their running average "
         "and the running average of their squares. This page allocates no weights: on torch's meta "
         "device, tensors have shapes but no numbers.",
         "causal mask",
@@ -222,22 +223,18 @@ def everything() -> None:
         "keeps those of all blocks until the backward pass has used them."
     )
 
+    # ---- the keys and values ----
+
+    kept = told.kept(config)
+    if kept:
+        st.subheader("The keys and values that are kept", anchor=False)
+        words.prose(kept, "key", "value")
+
     # ---- one block ----
 
     longer = words.significant(figures.enlargement(shown), 2)
     st.subheader(f"One block, at {longer} times the scale above", anchor=False)
-    if config.n_heads == 1:
-        heads_have = f"The one head has all {width:,} rows of W_query, W_key and W_value and all columns of out_proj"
-    else:
-        heads_have = (
-            f"The {config.n_heads:,} heads share the {width:,} rows of W_query, W_key and W_value, "
-            f"{config.head_dim:,} each, and the {width:,} columns of out_proj"
-        )
-    text = (
-        f"**The number of heads does not change the size of the model.** {heads_have}. More heads are "
-        "narrower heads."
-    )
-    words.prose(text, "head")
+    words.prose(told.heads(config), "head")
     frame.chart(
         figures.block_map(shown, frame.mode),
         key="anatomy_block",
@@ -251,10 +248,15 @@ def everything() -> None:
         sheet.numbers_of("anatomy.csv", lambda: tensors.tensor_table(config), caption)
         caption = "Bytes of all attention scores, T × T for each head, in float32."
         sheet.numbers_of("anatomy_scores", memory, caption, what="the scores")
-        built = [
-            cls.__init__
-            for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)
-        ]
+        if kept:
+            caption = "Bytes of all keys and values, in float32: as kept, and with one of each for each head."
+            sheet.numbers_of(
+                "anatomy_kept", tensors.cache_memory(config), caption, what="keys and values"
+            )
+        named = made.named
+        classes: list[Any] = [made.model, named.block_class, named.attention_class]
+        classes += [named.feed_forward_class, named.norm_class]
+        built = [cls.__init__ for cls in classes]
         sheet.code_of(frame, built, tensors.tensor_table, config=config)
 
 

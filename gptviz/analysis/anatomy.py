@@ -1,6 +1,6 @@
 """What a model is made of, from its config alone: every tensor, the sum line by line, the memory.
 
-The tensors are those of a real GPTModel, built on torch's meta device: it has every shape and no
+The tensors are those of a real model, built on torch's meta device: it has every shape and no
 numbers, so a model of any size costs no memory. The order of the sum is the book's, chapter 4.
 """
 
@@ -12,43 +12,42 @@ from functools import lru_cache
 import pandas as pd
 import torch
 
-from gptviz.engine.blank import blank_model
+from gptviz.engine.architecture import architecture_of
+from gptviz.engine.blank import blank_of
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.kinds import Config
+from gptviz.engine.past import past_bytes
 
-PARTS = (
-    "token embedding",
-    "position embedding",
-    "attention",
-    "feed-forward",
-    "LayerNorm",
-    "final LayerNorm",
-    "output head",
-)
-TOKEN, POSITION, ATTENTION, FEED_FORWARD, NORM, FINAL, HEAD = PARTS
+TOKEN = "token embedding"
+POSITION = "position embedding"
+ATTENTION = "attention"
+FEED_FORWARD = "feed-forward"
+HEAD = "output head"
 
 BYTES = {"float32": torch.float32.itemsize, "bfloat16": torch.bfloat16.itemsize}  # a number takes
 
-_D = ("emb_dim",)
-_DD = ("emb_dim", "emb_dim")
+_EMBEDDED = {"tok_emb": TOKEN, "pos_emb": POSITION}
 
-# a tensor's name, without trf_blocks.3. in front -> its part, and its shape in the config's words
-_TENSORS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "tok_emb.weight": (TOKEN, ("vocab_size", "emb_dim")),
-    "pos_emb.weight": (POSITION, ("context_length", "emb_dim")),
-    **{
-        f"att.{name}.weight": (ATTENTION, _DD)
-        for name in ("W_query", "W_key", "W_value", "out_proj")
-    },
-    **{f"att.{name}.bias": (ATTENTION, _D) for name in ("W_query", "W_key", "W_value", "out_proj")},
-    "ff.layers.0.weight": (FEED_FORWARD, ("4 emb_dim", "emb_dim")),
-    "ff.layers.0.bias": (FEED_FORWARD, ("4 emb_dim",)),
-    "ff.layers.2.weight": (FEED_FORWARD, ("emb_dim", "4 emb_dim")),
-    "ff.layers.2.bias": (FEED_FORWARD, _D),
-    **{f"{norm}.{name}": (NORM, _D) for norm in ("norm1", "norm2") for name in ("scale", "shift")},
-    "final_norm.scale": (FINAL, _D),
-    "final_norm.shift": (FINAL, _D),
-    "out_head.weight": (HEAD, ("vocab_size", "emb_dim")),
-}
+
+def parts(config: Config) -> tuple[str, ...]:
+    """The parts of a model of this kind, in the order of the pass; the norms by their name there."""
+    kind = architecture_of(config)
+    norm = kind.named.norm
+    embedded = [_EMBEDDED[site] for site in kind.embedded.values()]
+    return (*embedded, ATTENTION, FEED_FORWARD, norm, f"final {norm}", HEAD)
+
+
+def _part(local: str, config: Config) -> str:
+    """The part of a tensor by its name, which in a block is without the block's. Norms of queries are attention's."""
+    norm = architecture_of(config).named.norm
+    of_modules = {
+        **_EMBEDDED,
+        "att": ATTENTION,
+        "ff": FEED_FORWARD,
+        "final_norm": f"final {norm}",
+        "out_head": HEAD,
+    }
+    return of_modules.get(local.split(".")[0], norm)
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Tensor:
     """One tensor of a model. `symbols` is its shape in the config's words: ("4 emb_dim", "emb_dim")."""
 
     name: str  # as in the state_dict
-    part: str  # one of PARTS
+    part: str  # one of `parts`
     block: int | None
     shape: tuple[int, ...]
     symbols: tuple[str, ...]
@@ -89,7 +88,7 @@ class Tensor:
 class Anatomy:
     """A config's tensors, in the order of the model's state_dict."""
 
-    config: GPTConfig
+    config: Config
     tensors: tuple[Tensor, ...]
 
     @property
@@ -101,12 +100,12 @@ class Anatomy:
 
 
 @lru_cache(maxsize=32)
-def anatomy(config: GPTConfig) -> Anatomy:
-    """Build the config's GPTModel on the meta device, where nothing is allocated, and list what it has.
+def anatomy(config: Config) -> Anatomy:
+    """Build the config's model on the meta device, where nothing is allocated, and list what it has.
 
-    Raises ValueError for a tensor that this module does not know, or whose shape is not as it says.
+    Raises ValueError for a tensor that the model's record does not know, or whose shape is not as it says.
     """
-    model = blank_model(config)
+    model = blank_of(config)
     first: dict[int, str] = {}  # id of a parameter -> the first name that it has
     tensors = []
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -117,41 +116,47 @@ def anatomy(config: GPTConfig) -> Anatomy:
     return Anatomy(config, tuple(tensors))
 
 
-def _tensor(
-    name: str, shape: tuple[int, ...], config: GPTConfig, shared_with: str | None
-) -> Tensor:
+def _tensor(name: str, shape: tuple[int, ...], config: Config, shared_with: str | None) -> Tensor:
     block = None
     local = name
     if name.startswith("trf_blocks."):
         _, number, local = name.split(".", 2)
         block = int(number)
-    if local not in _TENSORS:
-        raise ValueError(f"the model has a tensor {name!r}, which is none of {', '.join(_TENSORS)}")
-    part, symbols = _TENSORS[local]
+    known = architecture_of(config).shapes.of
+    if local not in known:
+        raise ValueError(f"the model has a tensor {name!r}, which is none of {', '.join(known)}")
+    symbols = known[local]
     if shape != tuple(_value(symbol, config) for symbol in symbols):
         raise ValueError(f"{name} has the shape {shape}; it should be ({', '.join(symbols)})")
-    return Tensor(name, part, block, shape, symbols, shared_with)
+    return Tensor(name, _part(local, config), block, shape, symbols, shared_with)
 
 
-def _value(symbol: str, config: GPTConfig) -> int:
+def _value(symbol: str, config: Config) -> int:
     """A symbol's number: "4 emb_dim" of a width of 768 is 3072."""
-    *factor, name = symbol.split()
-    return math.prod(int(n) for n in factor) * config[name]
+    words = symbol.replace("×", "").split()
+    return math.prod(int(word) if word.isdecimal() else config[word] for word in words)
+
+
+def _formula(symbols: Sequence[str]) -> str:
+    """A tensor's sides as a product: "(n_heads × head_dim) × emb_dim"."""
+    if len(symbols) == 1:
+        return symbols[0]
+    return " × ".join(f"({symbol})" if "×" in symbol else symbol for symbol in symbols)
 
 
 # ---- tables ----
 
 
-def tensor_table(config: GPTConfig) -> pd.DataFrame:
+def tensor_table(config: Config) -> pd.DataFrame:
     """Return a row per tensor of the state_dict; `parameters` adds up to the whole model."""
-    # of a real GPTModel on torch's meta device: every shape, no memory
+    # of a real model on torch's meta device: every shape, no memory
     tensors = anatomy(config).tensors
     table = pd.DataFrame(
         {
             "tensor": [t.name for t in tensors],
             "part": [t.where for t in tensors],
             "shape": [" × ".join(str(n) for n in t.shape) for t in tensors],
-            "formula": [" × ".join(t.symbols) for t in tensors],
+            "formula": [_formula(t.symbols) for t in tensors],
             "parameters": [t.parameters for t in tensors],
         }
     )
@@ -160,11 +165,11 @@ def tensor_table(config: GPTConfig) -> pd.DataFrame:
     return table
 
 
-def part_table(config: GPTConfig) -> pd.DataFrame:
-    """Return a row per part, in the order of PARTS, all blocks together: parameters, share, bytes."""
+def part_table(config: Config) -> pd.DataFrame:
+    """Return a row per part, in the order of `parts`, all blocks together: parameters, share, bytes."""
     rows = [(tensor.part, tensor.parameters) for tensor in anatomy(config).tensors]
     tensors = pd.DataFrame(rows, columns=["part", "parameters"])
-    table = tensors.groupby("part").sum().reindex(PARTS).reset_index()
+    table = tensors.groupby("part").sum().reindex(parts(config)).reset_index()
     _add_share_and_bytes(table)
     return table
 
@@ -182,7 +187,7 @@ NOTEBOOK = GPTConfig(vocab_size=65, context_length=256, emb_dim=384, n_heads=8, 
 NOTEBOOK_PRINTS = 5_468_993
 
 
-def parameters_with_head_bias(config: GPTConfig) -> int:
+def parameters_with_head_bias(config: Config) -> int:
     """The parameters of a config whose output head also adds a bias, one number for each token.
 
     The notebook's `lm_head` is `nn.Linear(emb_dim, vocab_size)`; the book's `out_head` has `bias=False`.
@@ -190,7 +195,7 @@ def parameters_with_head_bias(config: GPTConfig) -> int:
     return anatomy(config).parameters + config.vocab_size
 
 
-def score_memory(config: GPTConfig) -> pd.DataFrame:
+def score_memory(config: Config) -> pd.DataFrame:
     """The bytes of all T × T attention scores in float32, for a text of T tokens.
 
     A row for each T = 1, 2, 4, ... and for `context_length`; columns tokens, one head, one block, all blocks.
@@ -205,6 +210,17 @@ def score_memory(config: GPTConfig) -> pd.DataFrame:
     table["one block"] = table["one head"] * config.n_heads
     table["all blocks"] = table["one block"] * config.n_layers
     return table
+
+
+def cache_memory(config: Config, number_bytes: int = BYTES["float32"]) -> pd.DataFrame:
+    """The bytes of the keys and values that are kept while a text is written, for T tokens of it.
+
+    A row for each T of `score_memory`; columns tokens, kept, and own: with a key and a value for each head.
+    """
+    tokens = score_memory(config)["tokens"]
+    kept = [past_bytes(config, int(n), bytes_a_number=number_bytes) for n in tokens]
+    in_group = config.n_heads // config.n_kv_groups
+    return pd.DataFrame({"tokens": tokens, "kept": kept, "own": [in_group * n for n in kept]})
 
 
 # ---- the sum, line by line ----
@@ -226,20 +242,25 @@ class Line:
 
 
 def sum_lines(found: Anatomy) -> list[Line]:
-    """The sum as the book works it out. Every config gives the same lines, so that two can be compared."""
+    """The sum as the book works it out. Models of one kind have the same lines, but for what a switch takes out."""
     config = found.config
     tensors = found.tensors
-    block = found.block(0)
-    token, position = (_line(label, _named(tensors, label), 2) for label in ("tok_emb", "pos_emb"))
-    embeddings = _sum("embeddings", (token, position), 1)
-    qkv = _line("W_query, W_key, W_value", _named(block, "att.W_query"), 4, times=3)
-    out_proj = _line("out_proj", _named(block, "att.out_proj"), 4)
-    attention = _sum(ATTENTION, (qkv, out_proj), 3)
-    up = _line("ff.layers.0", _named(block, "ff.layers.0"), 4)
-    down = _line("ff.layers.2", _named(block, "ff.layers.2"), 4)
-    feed_forward = _sum(FEED_FORWARD, (up, down), 3)
-    norms = _line("norm1, norm2", _named(block, "norm1"), 3, times=2)
-    one_block = _sum("one block", (attention, feed_forward, norms), 2)
+    kind = architecture_of(config)
+    embedded = tuple(kind.embedded.values())
+    if len(embedded) == 1:
+        embeddings = _line(embedded[0], _named(tensors, embedded[0]), 1)
+        before = [embeddings]
+    else:
+        tables = [_line(label, _named(tensors, label), 2) for label in embedded]
+        embeddings = _sum("embeddings", tables, 1)
+        before = [*tables, embeddings]
+    alike = kind.shapes.alike
+    of_attention = _alike(found, [one for one in alike if one[0].startswith("att.")], 4)
+    attention = _sum(ATTENTION, of_attention, 3)
+    of_layers = _alike(found, [one for one in alike if one[0].startswith("ff.")], 4)
+    feed_forward = _sum(FEED_FORWARD, of_layers, 3)
+    norms = _alike(found, [one for one in alike if one[0].startswith("norm")], 3)
+    one_block = _sum("one block", (attention, feed_forward, *norms), 2)
     worked = f"{config.n_layers:,} × {one_block.parameters:,}"
     count = config.n_layers * one_block.parameters
     blocks = Line("all blocks", "n_layers × one block", worked, count, 1, is_sum=True)
@@ -249,10 +270,21 @@ def sum_lines(found: Anatomy) -> list[Line]:
         head = Line("out_head", "tied: the numbers of tok_emb, counted above", "", 0, 1)
     total = _sum("the whole model", (embeddings, blocks, final, head), 0)
     return [
-        token, position, embeddings,
-        qkv, out_proj, attention, up, down, feed_forward, norms, one_block, blocks,
+        *before,
+        *of_attention, attention, *of_layers, feed_forward, *norms, one_block, blocks,
         final, head, total,
     ]  # fmt: skip
+
+
+def _alike(found: Anatomy, alike: Sequence[Sequence[str]], level: int) -> list[Line]:
+    """A line for each entry of modules that are alike, if this model's blocks have them."""
+    lines = []
+    for modules in alike:
+        tensors = _named(found.block(0), modules[0])
+        if tensors:
+            label = ", ".join(module.removeprefix("att.") for module in modules)
+            lines.append(_line(label, tensors, level, times=len(modules)))
+    return lines
 
 
 def _named(tensors: Sequence[Tensor], module: str) -> list[Tensor]:
@@ -262,7 +294,7 @@ def _named(tensors: Sequence[Tensor], module: str) -> list[Tensor]:
 def _line(label: str, tensors: Sequence[Tensor], level: int, times: int = 1) -> Line:
     """The line of a module with these tensors, or of `times` modules that are alike."""
     counts = [math.prod(tensor.shape) for tensor in tensors]
-    formula = _product(times, [" × ".join(tensor.symbols) for tensor in tensors])
+    formula = _product(times, [_formula(tensor.symbols) for tensor in tensors])
     worked = _product(times, [" × ".join(f"{n:,}" for n in tensor.shape) for tensor in tensors])
     short = _product(times, [f"{count:,}" for count in counts])
     if times > 1:

@@ -8,7 +8,7 @@ a value, d head_dim, F hidden_dim.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gptviz import llama
-from gptviz.engine import instead
+from gptviz.engine import shapes
 from gptviz.engine.attending import Append, attend, attend_in_groups
 from gptviz.engine.config import GPTConfig, Settings
-from gptviz.engine.instead import Instead
 from gptviz.engine.kinds import Config, Model
 from gptviz.engine.llama_config import LlamaConfig
+from gptviz.engine.shapes import Shapes
 from gptviz.engine.site import Shortcut, Site
 from gptviz.fast.kernels import modules_of
 from gptviz.llama import GroupedQueryAttention, LlamaModel, RMSNorm, apply_rope
@@ -90,12 +90,11 @@ class Architecture:
     it, which the module `down` of a block takes: it is linear. Of two hidden sites the first is a gate: `bend`
     of a block is the function through which it goes, and the result is multiplied by the second.
 
+    `shapes` are those of its parameters.
+
     `named` has the words and classes of its parts. `context_length` is the number of tokens that a model reads.
     `built_with` yields (name, value) for each setting of the config that can be read off the model's modules,
     once for each module that shows it.
-
-    `instead` says, of each page of the app that does not explain such a model, what it has in place of what the
-    page is about. All other pages explain it.
     """
 
     model: type[nn.Module]
@@ -114,10 +113,10 @@ class Architecture:
     active: str
     down: str
     bend: Callable[[Any], Callable[[Tensor], Tensor]]
+    shapes: Shapes
     named: Named
     context_length: Callable[[Any], int]
     built_with: Callable[[Any], Iterator[tuple[str, object]]]
-    instead: Mapping[str, Instead] = field(default_factory=dict)
 
     @property
     def past(self) -> tuple[str, str]:
@@ -219,6 +218,7 @@ GPT2 = Architecture(
     active="mlp_act",
     down="ff.layers.2",
     bend=lambda block: block.ff.layers[1],
+    shapes=shapes.GPT2,
     named=Named(
         "LayerNorm",
         "GELU",
@@ -317,6 +317,7 @@ LLAMA = Architecture(
     active="mlp_act",
     down="ff.fc3",
     bend=lambda block: F.silu,
+    shapes=shapes.LLAMA,
     named=Named(
         "RMSNorm",
         "SwiGLU",
@@ -328,7 +329,6 @@ LLAMA = Architecture(
     ),
     context_length=lambda model: model.context_length,
     built_with=_llama_built_with,
-    instead=instead.LLAMA,
 )
 
 ARCHITECTURES = (GPT2, LLAMA)

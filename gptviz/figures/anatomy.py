@@ -1,20 +1,30 @@
 """A whole model drawn to scale, one block of it enlarged, and the shares of its parts.
 
 Query blue, key red, value green and output purple as everywhere; the feed-forward is gold, the tables
-of the vocabulary and of the positions are grey, biases and LayerNorms are thin lines. A tensor whose numbers
+of the vocabulary and of the positions are grey, biases and norms are thin lines. A tensor whose numbers
 are another's (a tied output head) is hatched: it adds nothing.
 """
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gptviz.analysis.anatomy import ATTENTION, FEED_FORWARD, FINAL, NORM, Anatomy, Tensor
+from gptviz.analysis.anatomy import ATTENTION, FEED_FORWARD, HEAD, POSITION, TOKEN, Anatomy, Tensor
 from gptviz.digits import significant
-from gptviz.figures.anatomy_layout import WIDTH, Box, lay_out, square_parameters
+from gptviz.figures.anatomy_layout import (
+    WIDTH,
+    Box,
+    Column,
+    columns_of,
+    high,
+    lay_out,
+    square_parameters,
+    wide,
+)
 from gptviz.figures.marks import BARE, bar, line, names_down, note, safe, says, stroke
 from gptviz.figures.theme import Figure, Mode, Palette, figure, palette, text_on
 
@@ -27,6 +37,9 @@ SHORT = {
     "att.out_proj.weight": "O",
     "ff.layers.0.weight": "ff 0",
     "ff.layers.2.weight": "ff 2",
+    "ff.fc1.weight": "fc1",
+    "ff.fc2.weight": "fc2",
+    "ff.fc3.weight": "fc3",
 }
 
 
@@ -59,20 +72,21 @@ def describe(tensor: Tensor, total: int) -> str:
 
 
 def part_color(part: str, colors: Palette) -> str:
-    loud = {
+    known = {
         ATTENTION: colors.output,
         FEED_FORWARD: colors.feed_forward,
-        NORM: colors.ink,
-        FINAL: colors.ink,
+        TOKEN: colors.quiet,
+        POSITION: colors.quiet,
+        HEAD: colors.quiet,
     }
-    return loud.get(part, colors.quiet)
+    return known.get(part, colors.ink)  # the norms
 
 
 def _box_color(box: Box, colors: Palette) -> str:
     """The colour of what a box stands for; several vectors together are ink."""
     if not box.tensors:
         return colors.quiet
-    if len(box.tensors) > 1:
+    if len(box.tensors) > 1 or box.tensors[0].name.endswith("_norm.scale"):
         return colors.ink
     for name in ("query", "key", "value"):
         if f"W_{name}" in box.tensors[0].name:
@@ -160,7 +174,7 @@ def model_map(found: Anatomy, mode: Mode) -> Figure:
             notes.append(_note(text, caption.x, caption.y, colors.quiet, 13, "middle"))
         else:
             notes.append(_note(_band(caption.about, found), caption.x, caption.y, colors.ink, 14))
-    if 4 * found.config.emb_dim * layout.scale >= NUMBERED:
+    if layout.block_width >= NUMBERED:
         # one trace for all: hundreds of annotations would take seconds
         look: dict[str, Any] = {
             "text": [number.about for number in numbers],
@@ -211,39 +225,80 @@ def _hover(box: Box, total: int) -> str:
 
 # ---- one block, enlarged until each of its tensors can be named ----
 
-SIDE = 117.0  # pixels of emb_dim
+BLOCK_WIDTH = 1000.0  # pixels
 SEAM = 6.0  # between the matrices of the attention
 COLUMN = 46.0  # between it and the feed-forward
 TITLE = 22.0  # the height of a norm's name
-LABEL = 20.0  # and of a bias's
+LABEL = 20.0  # and of what stands below a matrix
+MORE = 14.0  # and of one more line of it
+NAMED = 44.0  # pixels that a matrix must be high to have its name in it
+LETTER = 7.0  # and that a letter of the words about the heads takes, at most
+LINE = 18.0  # and a line of them
 HEAD_LINES = 32  # heads; more of them are not drawn apart
 
-MATRICES = ("W_query", "W_key", "W_value", "out_proj")
-RIGHT = 4 * SIDE + 3 * SEAM + COLUMN  # where the feed-forward begins
-BLOCK_WIDTH = RIGHT + 4 * SIDE
+_NORM_OF = {"att.W_query": "att.q_norm", "att.W_key": "att.k_norm"}  # of what they give
 
 
 def enlargement(found: Anatomy) -> float:
     """The factor by which the sides are longer here than in `model_map`."""
-    return SIDE / found.config.emb_dim / lay_out(found).scale
+    return block_scale(found.block(0)) / lay_out(found).scale
 
 
-def block_boxes(tensors: Sequence[Tensor], emb_dim: int) -> list[Box]:
+def _columns(tensors: Sequence[Tensor]) -> tuple[list[Column], Column]:
+    """The attention's matrices, in columns, and those of the feed-forward, all in one.
+
+    Key and value are in one column where a group shares them, so that they are lower than the query.
+    """
+    rows = {t.local_name: t.shape[0] for t in tensors}
+    shared = 2 * rows["att.W_key.weight"] <= rows["att.W_query.weight"]
+    attention = [t for t in tensors if t.part == ATTENTION]
+    feed_forward = tuple(t for t in tensors if t.part == FEED_FORWARD and len(t.shape) == 2)
+    return columns_of(attention, shared), feed_forward
+
+
+def block_scale(tensors: Sequence[Tensor]) -> float:
+    """Pixels for one row or column of a tensor: the block becomes BLOCK_WIDTH wide."""
+    attention, feed_forward = _columns(tensors)
+    room = BLOCK_WIDTH - COLUMN - (len(attention) - 1) * SEAM
+    return room / (sum(map(wide, attention)) + wide(feed_forward))
+
+
+def block_boxes(tensors: Sequence[Tensor]) -> list[Box]:
     """A box for each tensor of a block, in their order: what comes first in the forward pass is at the left.
 
-    All sides are to one scale, SIDE pixels for emb_dim; a vector is one number thick.
+    All sides are to one scale; a vector is one number thick. What a matrix has beside it is below it: its bias, and
+    the norm of queries or keys.
     """
-    scale = SIDE / emb_dim
+    scale = block_scale(tensors)
+    attention, feed_forward = _columns(tensors)
     thick = max(scale, 1.0)  # what the place of a vector must hold
     top = TITLE + 2 * thick + 3 + LABEL
-    below = SIDE + 3 + thick + LABEL
     places: dict[str, tuple[float, float]] = {}
-    for norm, x in (("norm1", 0.0), ("norm2", RIGHT)):
-        places |= {f"{norm}.scale": (x, TITLE), f"{norm}.shift": (x, TITLE + thick + 3)}
-    columns = [(f"att.{name}", i * (SIDE + SEAM), top) for i, name in enumerate(MATRICES)]
-    columns += [("ff.layers.0", RIGHT, top), ("ff.layers.2", RIGHT, top + below)]
-    for module, x, y in columns:
-        places |= {f"{module}.weight": (x, y), f"{module}.bias": (x, y + SIDE + 3)}
+    known = {tensor.local_name for tensor in tensors}
+    x = 0.0
+    starts = []
+    for column in (*attention, feed_forward):
+        if column is feed_forward:
+            x += COLUMN - SEAM
+        starts.append(x)
+        y = top
+        for matrix in column:
+            module = matrix.local_name.removesuffix(".weight")
+            height = high((matrix,)) * scale
+            places[matrix.local_name] = (x, y)
+            y += height + 3
+            names = [f"{module}.bias", f"{_NORM_OF.get(module)}.scale"]
+            beside = [name for name in names if name in known]
+            for name in beside:
+                places[name] = (x, y)
+                y += thick + LABEL
+                if height < NAMED and name.endswith(".bias"):
+                    y += MORE
+            if not beside:
+                y += thick + LABEL
+        x += wide(column) * scale + SEAM
+    for norm, left in (("norm1", starts[0]), ("norm2", starts[-1])):
+        places |= {f"{norm}.scale": (left, TITLE), f"{norm}.shift": (left, TITLE + thick + 3)}
     boxes = []
     for tensor in tensors:
         x, y = places[tensor.local_name]
@@ -258,66 +313,118 @@ def block_map(found: Anatomy, mode: Mode) -> Figure:
     """Block 0, whose tensors are as large as every other block's.
 
     Curve 0 is a bar for each tensor, in the order of the state_dict. The lines of curve 1 part the
-    heads: each has some of the rows of W_query, W_key and W_value, and some of the columns of out_proj.
+    heads: each has some of the rows of W_query, and some of the columns of out_proj; and so has each group of
+    heads some of the rows of W_key and W_value.
     """
     colors = palette(mode)
     config = found.config
     tensors = found.block(0)
-    boxes = block_boxes(tensors, config.emb_dim)
+    boxes = block_boxes(tensors)
     sentences = [describe(tensor, found.parameters) for tensor in tensors]
-    traces = [bars(boxes, [_inside(tensor) for tensor in tensors], colors, **says(sentences))]
-    notes = [text for box in boxes for text in _vector_note(box, config.norm_bias, colors)]
+    traces = [bars(boxes, [_inside(box) for box in boxes], colors, **says(sentences))]
+    notes = _notes(boxes, colors)
     height = max(box.y + box.height for box in boxes) + LABEL
-    parted = [f"att.{name}.weight" for name in MATRICES]
+    parted = {"W_query": config.n_heads, "W_key": config.n_kv_groups}
+    parted |= {"W_value": config.n_kv_groups, "out_proj": config.n_heads}
     if 1 < config.n_heads <= HEAD_LINES:
-        matrices = [box for box in boxes if box.tensors[0].local_name in parted]
-        traces.append(_head_lines(matrices, config.n_heads, colors))
-        text = (
-            f"The thin lines part the {config.n_heads} heads: {config.head_dim:,} rows each<br>"
-            "of W_query, W_key and W_value, and as many columns of out_proj."
-        )
-        notes.append(_note(text, 0, height - LABEL - SIDE / 2, colors.quiet, 14, "middle"))
+        matrices = [
+            (box, count)
+            for box in boxes
+            for name, count in parted.items()
+            if box.tensors[0].local_name == f"att.{name}.weight"
+        ]
+        traces.append(_head_lines(matrices, colors))
+        last = next(box for box in reversed(boxes) if len(box.tensors[0].shape) == 2)
+        attention = [box for box in boxes if box.tensors[0].part == ATTENTION]
+        words = _lines_say(found, max(box.x + box.width for box in attention))
+        half = LINE * (1 + words.count("<br>")) / 2
+        below = max(box.y + box.height for box in attention) + 2 * LABEL + half
+        middle = max(height - LABEL - last.height / 2, below)
+        height = max(height, middle + half)
+        notes.append(_note(words, 0, middle, colors.quiet, 14, "middle"))
     return in_pixels(traces, notes, mode, BLOCK_WIDTH, height)
 
 
-def _inside(tensor: Tensor) -> str:
-    if len(tensor.shape) == 1:
+def _lines_say(found: Anatomy, width: float) -> str:
+    """The words about the lines between heads, and between groups of them, as wide as the attention."""
+    config = found.config
+    if config.n_kv_groups == config.n_heads:
+        return (
+            f"The thin lines part the {config.n_heads} heads: {config.head_dim:,} rows each<br>"
+            "of W_query, W_key and W_value, and as many columns of out_proj."
+        )
+    if config.n_kv_groups == 1:
+        shared = "All heads share W_key and W_value."
+    else:
+        shared = (
+            f"Each of the {config.n_kv_groups} groups of heads has {config.head_dim:,} rows of W_key and of "
+            "W_value."
+        )
+    said = (
+        f"The thin lines part the {config.n_heads} heads: {config.head_dim:,} rows each of W_query, and as many "
+        f"columns of out_proj. {shared}"
+    )
+    return "<br>".join(textwrap.wrap(said, max(int(min(width, 420) / LETTER), 24)))
+
+
+def _inside(box: Box) -> str:
+    tensor = box.tensors[0]
+    if len(tensor.shape) == 1 or box.height < NAMED:
         return ""
     name = tensor.local_name.removesuffix(".weight").removeprefix("att.")
     return f"<b>{name}</b><br>{sides(tensor)}<br>{tensor.parameters:,}"
 
 
-def _vector_note(box: Box, norm_bias: bool, colors: Palette) -> list[dict[str, Any]]:
-    """The note of a vector: a norm's name above its lines, "bias" below its line, none for a shift."""
-    name = box.tensors[0].local_name
-    size = f"{box.tensors[0].shape[0]:,}"
-    if name.endswith(".scale"):
-        if norm_bias:
-            words = f"scale and shift, {size} each"
-        else:
-            words = f"scale, {size}"
-        return [
-            _note(
-                f"<b>{name.removesuffix('.scale')}</b> · {words}", box.x, box.y - 2, colors.ink, 14
-            )
-        ]
-    if name.endswith(".bias"):
-        below = box.y + max(box.height, 1) + 2
-        return [_note(f"bias, {size}", box.x, below, colors.quiet, 12, "top")]
-    return []
+def _notes(boxes: Sequence[Box], colors: Palette) -> list[dict[str, Any]]:
+    """The notes of a block: a norm's name above its lines, and what stands below a matrix."""
+    of_name = {box.tensors[0].local_name: box for box in boxes}
+    notes = []
+    for name, box in of_name.items():
+        module, _, kind = name.rpartition(".")
+        short = module.removeprefix("att.")
+        size = f"{box.tensors[0].shape[0]:,}"
+        bias = of_name.get(f"{module}.bias")
+        color = colors.quiet
+        if kind == "weight":
+            words = []
+            if box.height < NAMED:
+                words.append(f"<b>{short}</b> · {sides(box.tensors[0])}")
+                color = colors.ink
+            if bias is not None:
+                words.append(f"bias, {bias.tensors[0].shape[0]:,}")
+            if words:
+                notes.append(_below("<br>".join(words), bias or box, color))
+        elif module in ("norm1", "norm2") and kind == "scale":
+            words = [f"<b>{module}</b>", f"scale, {size}"]
+            if f"{module}.shift" in of_name:
+                words[1] = f"scale and shift, {size} each"
+            notes.append(_note(" · ".join(words), box.x, box.y - 2, colors.ink, 14))
+        elif kind == "scale":  # of queries or keys
+            notes.append(_below(f"{short} · scale, {size}", box, color))
+    return notes
 
 
-def _head_lines(boxes: Sequence[Box], heads: int, colors: Palette) -> dict[str, Any]:
-    """A line between every two heads: across Q, K and V, and down out_proj. One trace, broken by NaN."""
+def _below(words: str, box: Box, color: str) -> dict[str, Any]:
+    return _note(words, box.x, box.y + max(box.height, 1) + 2, color, 12, "top")
+
+
+def _head_lines(matrices: Sequence[tuple[Box, int]], colors: Palette) -> dict[str, Any]:
+    """Lines that part each matrix into so many heads, or groups: the rows of W_query, W_key and W_value, and the
+    columns of out_proj. One trace, broken by NaN. Of a matrix that is higher than wide, which lies, rows run on to the
+    right."""
     points: list[tuple[float, float]] = []
-    for box in boxes:
-        for part in np.arange(1, heads) / heads:
-            if "out_proj" in box.tensors[0].name:
-                x = box.x + part * box.width
-                points += [(x, box.y), (x, box.y + box.height), (np.nan, np.nan)]
-            else:
+    for box, count in matrices:
+        rows, columns = box.tensors[0].shape
+        across = rows <= columns  # rows lie one below the other
+        if "out_proj" in box.tensors[0].name:
+            across = columns < rows
+        for part in np.arange(1, count) / count:
+            if across:
                 y = box.y + part * box.height
                 points += [(box.x, y), (box.x + box.width, y), (np.nan, np.nan)]
+            else:
+                x = box.x + part * box.width
+                points += [(x, box.y), (x, box.y + box.height), (np.nan, np.nan)]
     x, y = np.array(points).T
     return stroke(x, y, line(colors.paper, 0.5), opacity=0.55)
 

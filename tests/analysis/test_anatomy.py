@@ -170,14 +170,14 @@ def test_other_threads_still_get_memory():
     ],
 )
 def test_a_tensor_or_a_shape_that_is_not_known_is_named(name, module, says, monkeypatch):
-    blank = module_.blank_model
+    blank = module_.blank_of
 
     def another(config):
         model = blank(config)
         setattr(model, name, module)
         return model
 
-    monkeypatch.setattr(module_, "blank_model", another)
+    monkeypatch.setattr(module_, "blank_of", another)
     with pytest.raises(ValueError, match=says):
         anatomy.__wrapped__(BOOK)
 

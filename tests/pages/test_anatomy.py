@@ -7,7 +7,7 @@ import pytest
 from gptviz.analysis.anatomy import tensor_table
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.ui.parts.anatomy.form import MOST, PRESETS, parts_of, problem
+from gptviz.ui.parts.anatomy.fields import GPT2, parts_of, problem
 from tests.pages.conftest import turn, whole_app
 from tests.specs import charts, in_numbers, prose, table
 
@@ -80,7 +80,7 @@ def test_the_form_moves_the_sum(run_page, mini_sum):
 
 def test_the_presets_and_the_seeds_numbers_by_hand(run_page):
     at = run_page("anatomy")
-    for name, preset in PRESETS.items():
+    for name, preset in GPT2.presets.items():
         at.button_group(key="anatomy_preset").set_value(name).run()
         assert total(at) == preset.parameters
         assert at.number_input(key="anatomy_n_heads").value == preset.n_heads
@@ -126,19 +126,21 @@ def test_an_impossible_config_is_a_sentence_and_stays_typed(run_page, mini_sum):
 
 def test_what_is_too_large_or_none_is_refused_by_name(run_page, mini_sum):
     own = parts_of(BOOK)
-    for name, most in MOST.items():
+    for name, most in GPT2.most.items():
         assert f"{name} is {most + 1:,}; this page goes up to {most:,}." == problem(
-            own | {name: most + 1}
+            own | {name: most + 1}, BOOK
         )
-        assert not problem(own | {name: most, "n_heads": 1})
+        assert not problem(own | {name: most, "n_heads": 1}, BOOK)
     for name in SIZES:
-        assert f"{name} is 0; it must be at least 1." == problem(own | {name: 0})
+        assert f"{name} is 0; it must be at least 1." == problem(own | {name: 0}, BOOK)
     at = form(run_page("anatomy"), n_layers=201)
     assert (
         "n_layers is 201" in at.error[0].value
         and at.number_input(key="anatomy_n_layers").value == 201
     )
-    at = run_page("anatomy", **{f"cfg_{name}": most for name, most in MOST.items()}, cfg_n_heads=64)
+    at = run_page(
+        "anatomy", **{f"cfg_{name}": most for name, most in GPT2.most.items()}, cfg_n_heads=64
+    )
     assert not at.error and total(at) > 10**13  # the largest that it takes
     at = run_page("anatomy", cfg_n_heads=7)
     assert "cannot be divided among 7 heads" in at.error[0].value and total(at) == mini_sum

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-from gptviz.engine.architecture import architecture_of
 from gptviz.extras import needs_app
 from gptviz.ui.notebook.sheet import Sheet
 
@@ -34,8 +33,8 @@ SECONDS = 600  # that a page may take
 def of_page(s: Sheet, name: str, **choices: Any) -> None:
     """Draw a page whole: `choices` are its own, by their names in the address ("ln_norm"); None: its default.
 
-    Raises ValueError where the app runs in this process or is not installed, for a page that does not explain
-    this kind of model, and for a choice that the page does not take.
+    Raises ValueError where the app runs in this process or is not installed, and for a choice that the page
+    does not take.
     """
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").addFilter(
         lambda _: False
@@ -49,11 +48,6 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         from gptviz.ui.shell.navigation import PAGES, page_file
         from gptviz.ui.shell.page import GIVEN
 
-    instead = architecture_of(s.t.config).instead.get(name)
-    if instead is not None:
-        raise ValueError(
-            f"the page {name!r} explains {instead.explains}; this model has {instead.has}"
-        )
     if Runtime.exists():
         raise ValueError(
             "the app runs in this process: open the page there, or draw it in another process"

@@ -39,7 +39,6 @@ from gptviz.ui.shell import (
     strip as change_strip,
 )
 from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.explained import end_unless_explained, instead_of
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import COMPARE, FIRST, PAGES, link
 from gptviz.ui.shell.notice import notice
@@ -105,9 +104,6 @@ def start_page(
     notice(model)
     with bar:
         seen = guide.draw(name, model.lm, model.key, reads_text)
-    if of_model and instead_of(name, model.lm) is not None:
-        params.store((*state.APP, *own))
-        end_unless_explained(name, model.lm)
     if seen == guide.NOTHING and not reads_text:
         end_page()
     load = models.code_of(model)
