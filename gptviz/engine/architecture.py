@@ -95,7 +95,7 @@ class Architecture:
     once for each module that shows it.
 
     `instead` says, of each page of the app that does not explain such a model, what it has in place of what the
-    page is about. All other pages explain it.
+    page is about. All other pages explain it. `called` has the names of pages that are called otherwise for it.
     """
 
     model: type[nn.Module]
@@ -118,6 +118,7 @@ class Architecture:
     context_length: Callable[[Any], int]
     built_with: Callable[[Any], Iterator[tuple[str, object]]]
     instead: Mapping[str, Instead] = field(default_factory=dict)
+    called: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def past(self) -> tuple[str, str]:
@@ -329,6 +330,7 @@ LLAMA = Architecture(
     context_length=lambda model: model.context_length,
     built_with=_llama_built_with,
     instead=instead.LLAMA,
+    called={"layernorm": "Norm"},
 )
 
 ARCHITECTURES = (GPT2, LLAMA)

@@ -7,7 +7,7 @@ from gptviz.engine.architecture import architecture_of
 from gptviz.engine.instead import Instead
 from gptviz.ui.shell import state
 from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.navigation import PAGES, link
+from gptviz.ui.shell.navigation import called, link
 from gptviz.ui.words import escaped
 
 
@@ -20,7 +20,7 @@ def sentence(instead: Instead, name: str) -> str:
     """What a page explains, and what the model of this name has instead."""
     said = f"This page explains {instead.explains}; {escaped(name)} has {instead.has}"
     if instead.page:
-        return f"{said}, as **{PAGES[instead.page].name}** shows."
+        return f"{said}, as **{called(instead.page)}** shows."
     return f"{said} (not shown for this model yet)."
 
 
@@ -32,5 +32,5 @@ def end_unless_explained(page: str, lm: LanguageModel) -> None:
     st.info(sentence(instead, lm.name))
     if instead.page:
         icon = ":material/arrow_forward:"
-        link(instead.page, state.link(), label=PAGES[instead.page].name, icon=icon)
+        link(instead.page, state.link(), label=called(instead.page), icon=icon)
     end_page()
