@@ -536,7 +536,7 @@ def run_info(args: argparse.Namespace) -> int:
         print(f"  {name:15} {value}")
     if checkpoint.doubt:
         print(f"  {'note':15} {harmless(with_flags(checkpoint.doubt, args))}")
-    encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer, args.drop_surplus)
+    encoding, _ = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer, args.drop_surplus)
     # ids from vocab_size on stand for bytes that no token of the model covers
     known = min(encoding.n_vocab, config.vocab_size)
     print(f"  {'tokenizer':15} {encoding.name}, {known:,} tokens")

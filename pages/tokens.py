@@ -16,6 +16,7 @@ from gptviz.ui import sheet, tables, words
 from gptviz.ui.components import merges
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows
+from gptviz.ui.parts.tokens.chat import chat_template
 from gptviz.ui.shell.prompt import READ_CHARACTERS
 
 OFFLINE = ("mini", "gpt2")  # tokenizers that need no network: they are always compared
@@ -315,6 +316,7 @@ for id in tokenizer.begins_of(encoding):
         f"{words.as_code(words.show_id(scene.lm, id))}, id {id}, stands before every text, and nobody types it: "
         "so the model was trained."
     )
+chat_template(scene)
 
 caption = (
     "Every token of your text. `part_of` names the character of which a token has only some bytes."

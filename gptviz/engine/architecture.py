@@ -8,7 +8,7 @@ a value, d head_dim, F hidden_dim.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -95,6 +95,8 @@ class Architecture:
     `named` has the words and classes of its parts. `context_length` is the number of tokens that a model reads.
     `built_with` yields (name, value) for each setting of the config that can be read off the model's modules,
     once for each module that shows it.
+
+    `called` has the names of pages that are called otherwise for such a model.
     """
 
     model: type[nn.Module]
@@ -117,6 +119,7 @@ class Architecture:
     named: Named
     context_length: Callable[[Any], int]
     built_with: Callable[[Any], Iterator[tuple[str, object]]]
+    called: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def past(self) -> tuple[str, str]:
@@ -329,6 +332,7 @@ LLAMA = Architecture(
     ),
     context_length=lambda model: model.context_length,
     built_with=_llama_built_with,
+    called={"layernorm": "Norm"},
 )
 
 ARCHITECTURES = (GPT2, LLAMA)

@@ -18,6 +18,7 @@ from gptviz.engine.kinds import Config, Model
 from gptviz.engine.tokens import Token, token_ids, tokens_of
 from gptviz.text.as_html import table
 from gptviz.tokenizer import begins_of, check_well_formed, encode, named_bytes
+from gptviz.tokenizer.chat import NO_CHAT, Chat
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Loaded:
 
     `edits` are the interventions (`gptviz.engine.edits.Edit`) that every forward pass makes. Nothing of them
     is in `model` itself. `activation_is_assumed` is True if neither the model's files nor the caller said
-    which GELU it has. Raises ValueError for a config that does not fit the model.
+    which GELU it has. `chat` has the tokenizer's chat templates, as texts: no pass reads them.
+    Raises ValueError for a config that does not fit the model.
     """
 
     model: Model
@@ -35,6 +37,7 @@ class Loaded:
     name: str
     edits: tuple[Edit, ...] = ()
     activation_is_assumed: bool = False
+    chat: Chat = NO_CHAT
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
@@ -73,6 +76,8 @@ class Loaded:
             rows["activation"] = (
                 f"{self.config['activation']}, which is assumed: the model's files do not say it"
             )
+        if self.chat.templates:
+            rows["chat template"] = "lm.chat_template, a text that is applied to nothing"
         if self.edits:
             rows["edits"] = ", ".join(map(str, self.edits))
         return table(rows)
@@ -99,6 +104,15 @@ class Loaded:
         if self.edits:
             return replace(self, edits=())
         return self
+
+    @property
+    def chat_template(self) -> str | None:
+        """The tokenizer's chat template, a program in Jinja, as a text; None without one.
+
+        It is never applied to a text that you give: the model reads that as it is. Templates with names of
+        their own are in `chat.templates`.
+        """
+        return self.chat.template
 
     @property
     def is_causal(self) -> bool:

@@ -32,6 +32,7 @@ from gptviz.models.checkpoints.looks import meant
 from gptviz.models.checkpoints.nanogpt import read_meta
 from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
+from gptviz.tokenizer.chat import NO_CHAT, Chat
 from gptviz.tokenizer.files import read_folder, read_llama3, read_tokenizer_json
 from gptviz.tokenizer.objects import read_object
 from gptviz.tokenizer.vocabulary import Surplus, Vocabulary, fitted, of_encoding, without_surplus
@@ -73,6 +74,7 @@ class Plan:
     device: str
     activation_is_assumed: bool = False
     doubt: str = ""
+    chat: Chat = NO_CHAT
 
     @property
     def nbytes(self) -> int:
@@ -85,9 +87,13 @@ class Plan:
         model = self.make(self.dtype)
         if self.device != "cpu":
             model = model.to(self.device)
-        assumed = self.activation_is_assumed
         return LanguageModel(
-            model, self.tokenizer, self.config, self.name, activation_is_assumed=assumed
+            model,
+            self.tokenizer,
+            self.config,
+            self.name,
+            activation_is_assumed=self.activation_is_assumed,
+            chat=self.chat,
         )
 
 
@@ -189,12 +195,18 @@ def plan(
         else:
             called = _called(path)
     # first: it is small, and may be what is wrong
-    encoding = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
+    encoding, chat = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
     checkpoint.check_bytes()
-    assumed = checkpoint.activation_is_assumed
-    doubt = checkpoint.doubt
     return Plan(
-        called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device, assumed, doubt
+        called,
+        checkpoint.config,
+        encoding,
+        checkpoint.model,
+        DTYPES[dtype],
+        device,
+        checkpoint.activation_is_assumed,
+        checkpoint.doubt,
+        chat,
     )
 
 
@@ -256,13 +268,17 @@ def tokenizer_for(
     name: str,
     tokenizer: Tokenizer | Vocabulary = None,
     drop_surplus: bool = False,
-) -> Encoding:
-    """The encoding that a checkpoint's ids belong to. Raises CheckpointError."""
+) -> tuple[Encoding, Chat]:
+    """The encoding that a checkpoint's ids belong to, and what came with it for chats.
+
+    Raises CheckpointError.
+    """
     size = checkpoint.config.vocab_size
     if isinstance(tokenizer, Encoding) and tokenizer.n_vocab == size:
-        return tokenizer
+        return tokenizer, NO_CHAT
     with errors_of(checkpoint.path):
-        return fitted(vocabulary_for(checkpoint, tokenizer, drop_surplus), name, size)
+        vocabulary = vocabulary_for(checkpoint, tokenizer, drop_surplus)
+        return fitted(vocabulary, name, size), vocabulary.chat
 
 
 def vocabulary_for(

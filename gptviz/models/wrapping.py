@@ -113,7 +113,7 @@ def wrap(
         )
     with _in_a_sentence(f"{called}: its tokenizer cannot be read"):
         checkpoint = Checkpoint(tensors.path, dialect, config, tensors, lambda: None)
-        encoding = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
+        encoding, chat = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
     with _in_a_sentence(f"{called} cannot be compared with what its weights give here"):
         if isinstance(config, GPTConfig):
             seen = _run(model, called, config, _feed_forwards(dialect, tensors, config))
@@ -124,9 +124,9 @@ def wrap(
             _check_numbers(
                 LanguageModel(_built_anew(model, config), encoding, config, called), seen, model
             )
-            return LanguageModel(model, encoding, config, called)
+            return LanguageModel(model, encoding, config, called, chat=chat)
         checkpoint = replace(checkpoint, config=config)
-        wrapped = LanguageModel(checkpoint.model(), encoding, config, called)
+        wrapped = LanguageModel(checkpoint.model(), encoding, config, called, chat=chat)
         _check_numbers(wrapped, seen, model)
         return wrapped
 

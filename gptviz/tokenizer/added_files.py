@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gptviz.tokenizer import END_OF_TEXT
+from gptviz.tokenizer.chat import NO_CHAT, Chat, read_chat
 from gptviz.tokenizer.settings import (
     ADDED,
     ADDED_TOKENS_DECODER,
@@ -55,6 +56,7 @@ class Beside:
     decoder: list[Added] | None = None  # of tokenizer_config.json
     old: list[Added] = field(default_factory=list)  # of added_tokens.json
     unnamed: tuple[str, ...] = IMPLIED  # the keys that no file has
+    chat: Chat = NO_CHAT
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,11 @@ def read_beside(
                 )
     specials = {token.content for token in [*named.values(), *further]}
     old = _old(folder / ADDED_TOKENS, files.get(ADDED_TOKENS, {}), specials)
-    return Beside(folder, anew, named, further, decoder, old, unnamed)
+    names = {key: token.content for key, token in named.items()}
+    if anew:
+        names |= dict.fromkeys(unnamed, END_OF_TEXT)
+    chat = read_chat(folder, config, names)
+    return Beside(folder, anew, named, further, decoder, old, unnamed, chat)
 
 
 def with_ids(

@@ -134,7 +134,8 @@ def of_json(whole: dict[str, Any], path: Path, beside: Beside) -> Vocabulary:
     if nfc:
         _check_composed(path, added)
         vocabulary = replace(vocabulary, nfc=True, late=added.late)
-    return replace(vocabulary, begins=tuple(added.ids[token] for token in begins))
+    begin_ids = tuple(added.ids[token] for token in begins)
+    return replace(vocabulary, begins=begin_ids, chat=beside.chat)
 
 
 def read_vocab_and_merges(vocab: Path, merges: Path) -> Vocabulary:
@@ -158,7 +159,8 @@ def read_vocab_and_merges(vocab: Path, merges: Path) -> Vocabulary:
             f'{beside.where}: "{TOKENIZER_CLASS}" is of a tokenizer in tokenizer.json, and there is none: '
             f"put it there, or name {ANEW[0]}"
         )
-    return _vocabulary(vocab, tokens, pairs, with_ids(vocab, beside, [], tokens), GPT2_PATTERN)
+    added = with_ids(vocab, beside, [], tokens)
+    return replace(_vocabulary(vocab, tokens, pairs, added, GPT2_PATTERN), chat=beside.chat)
 
 
 def is_of_ranks(path: Path) -> bool:

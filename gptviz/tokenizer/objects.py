@@ -7,6 +7,7 @@ from typing import Any
 
 from gptviz.tokenizer import encode
 from gptviz.tokenizer.added_files import Beside
+from gptviz.tokenizer.chat import chat_of
 from gptviz.tokenizer.files import of_json
 from gptviz.tokenizer.settings import refusal
 from gptviz.tokenizer.vocabulary import Vocabulary, fitted
@@ -45,7 +46,9 @@ def read_object(given: Any) -> Vocabulary:
     ):
         instead = "Set it to False: here a switch does that, special_tokens=False"
         raise refusal(name, "split_special_tokens", True, "makes special tokens text", instead)
-    beside = Beside(Path(name), anew=False, unnamed=())
+    names = getattr(given, "special_tokens_map", {})
+    chat = chat_of(getattr(given, "chat_template", None), names)
+    beside = Beside(Path(name), anew=False, unnamed=(), chat=chat)
     vocabulary = of_json(json.loads(fast.to_str()), Path(name), beside)
     _check_ids(name, vocabulary, _encode_of(given, fast))
     return vocabulary

@@ -14,6 +14,7 @@ import tiktoken
 
 from gptviz.tokenizer import get_encoding, nameless, well_formed, words_of
 from gptviz.tokenizer.added import WiderEncoding, begins_of, composes, late_of
+from gptviz.tokenizer.chat import NO_CHAT, Chat, chat_of
 from gptviz.tokenizer.patterns import CHARACTERS, PATTERNS
 
 # Models are padded to rounder numbers of tokens than their tokenizer has (50,304 for 50,257);
@@ -43,7 +44,7 @@ class Vocabulary:
     As in tiktoken, the lower id of two possible merges is merged first. `words` are the special tokens that
     are tokens in every text, `late` those that are looked for after the others; `nfc` and `begins` are what is
     done to a text first: see `WiderEncoding`. `implied` are the special tokens that no file names: a model that
-    has no row for them has none of them. Raises
+    has no row for them has none of them. `chat` is what came for chats, and changes no id. Raises
     ValueError for more or longer tokens than can be worked with, and for one of no bytes, which tiktoken
     would find for ever.
     """
@@ -56,6 +57,7 @@ class Vocabulary:
     implied: frozenset[str] = frozenset()
     nfc: bool = False
     begins: tuple[int, ...] = ()
+    chat: Chat = field(default=NO_CHAT, compare=False)
 
     def __post_init__(self) -> None:
         count = len(self.ranks) + len(self.special)
@@ -203,6 +205,7 @@ def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
         "special": vocabulary.special,
         "nfc": vocabulary.nfc,
         "begins": vocabulary.begins,
+        "chat": vocabulary.chat.to_dict(),
     }
     saved |= {kind: sorted(getattr(vocabulary, kind)) for kind in KINDS}
     path.write_text(json.dumps(saved), encoding="utf-8")
@@ -221,6 +224,9 @@ def read_vocabulary(path: Path) -> Vocabulary:
         words, late, implied = (frozenset(saved.get(kind, ())) for kind in KINDS)
         nfc = saved["nfc"] is True
         begins = tuple(saved["begins"])
+        said = saved.get("chat", {})
+        not_read = str(said.get("not_read", ""))[:LONGEST_TOKEN]
+        chat = chat_of(said.get("templates"), said.get("tokens", {}), not_read)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is no vocabulary: {type(error).__name__}") from None
     ids = [*ranks.values(), *special.values()]
@@ -230,7 +236,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
         raise ValueError(f"{path}: a kind of special tokens has others than there are")
     if any(id not in special.values() for id in begins):
         raise ValueError(f"{path}: a text begins with {begins}, and not all are special tokens")
-    vocabulary = Vocabulary(pattern, ranks, special, words, late, implied, nfc, begins)
+    vocabulary = Vocabulary(pattern, ranks, special, words, late, implied, nfc, begins, chat)
     if not vocabulary.has_each_id_once:
         raise ValueError(f"{path}: the ids must be whole numbers from 0 on, each once")
     return vocabulary

@@ -16,6 +16,7 @@ from gptviz.models.convert import convert
 from tests import llamas
 from tests.models.checkpoints.hub_server import Hub
 from tests.tokenizer import families
+from tests.tokenizer.chats import TEMPLATES
 
 # of each family, the class of transformers whose model has its tokenizer
 MODELS = {"llama3": "llama", "qwen2": "qwen3", "smollm2": "llama"}
@@ -100,6 +101,26 @@ def test_a_model_in_memory(family):
     assert again.model is lm.model
     assert again.config == lm.config
     assert_alike(gptviz.wrap(model.model, tokenizer), *made_tied(model, tokenizer))
+
+
+@pytest.mark.parametrize("family", families.FAMILIES)
+def test_a_chat_template_is_a_text_and_changes_no_number(tmp_path, family):
+    model, tokenizer = save(tmp_path / "plain", family)
+    tokenizer.chat_template = TEMPLATES[family]
+    tokenizer.save_pretrained(tmp_path / "plain")
+    assert (tmp_path / "plain" / "chat_template.jinja").is_file()
+    (tmp_path / "ours").mkdir()
+    convert(tmp_path / "plain", tmp_path / "ours")
+    for lm in (
+        gptviz.load(tmp_path / "plain"),
+        gptviz.load(tmp_path / "ours"),
+        gptviz.wrap(model, tokenizer),
+    ):
+        assert lm.chat_template == TEMPLATES[family]
+        assert lm.edited("z.0.0=zero").chat == lm.chat
+        assert "a text that is applied to nothing" in lm._repr_html_()
+        assert_alike(lm, model, tokenizer)
+    assert gptviz.load().chat_template is None
 
 
 def made_tied(model, tokenizer):
@@ -194,6 +215,7 @@ def test_the_list_says_what_their_configs_say(tmp_path, name, values, parameters
 @pytest.mark.parametrize(("name", "family"), [("smollm2-135m", "smollm2"), ("qwen3-0.6b", "qwen2")])
 def test_a_download_by_its_short_name(tmp_path, monkeypatch, name, family):
     model, tokenizer = save(tmp_path / "repository", family)
+    (tmp_path / "repository" / "chat_template.jinja").write_text(TEMPLATES[family])
     (repository,) = HUB_MODELS[name].repositories
     served = Hub(tmp_path / "repository", repository)
     served.stands_for_hugging_face(monkeypatch, tmp_path / "cache")
@@ -204,6 +226,7 @@ def test_a_download_by_its_short_name(tmp_path, monkeypatch, name, family):
     finally:
         served.close()
     assert lm.name == name
+    assert lm.chat_template == TEMPLATES[family]
     assert seen[-1].done == seen[-1].total > 0
     assert_alike(lm, model, tokenizer)
     assert_alike(gptviz.load(name), model, tokenizer)  # of the cache now

@@ -2,8 +2,11 @@
 
 import pytest
 
+from gptviz.engine.architecture import ARCHITECTURES
 from gptviz.ui.shell.navigation import PAGES, SECTIONS, UNLISTED
 from gptviz.ui.shell.picker import size_of
+from tests.llama_models import both
+from tests.pages.test_any_model import use
 from tests.specs import links
 
 DOORS = ["Guess", "Tokens", "Embeddings", "LayerNorm"]
@@ -38,6 +41,25 @@ def test_the_sidebar_has_eight_doors_three_headings_and_one_line(run_page, name,
     assert titles <= {*every} | beside
     lines = at.sidebar.get("popover")
     assert [line.proto.popover.label for line in lines] == ["**mini** · 7 million numbers"]
+
+
+def test_the_norms_page_is_called_norm_where_the_norm_is_another(run_page, monkeypatch):
+    """In the list, above the heading, on the way to it and while somebody presents; its address stays."""
+    lm, _ = both("qwen3")
+    use(lm, "qwen3", monkeypatch)
+    at = run_page("layernorm", text="The cat sat")
+    assert [*links(at.sidebar)][:4] == ["Guess", "Tokens", "Embeddings", "Norm"]
+    assert "Norm" in [caption.value for caption in at.caption]
+    assert "LayerNorm" not in [caption.value for caption in at.caption]
+    # the head is drawn before the model is known; from then on the session knows it
+    at = run_page("embeddings", {"gptviz_called": {"layernorm": "Norm"}}, present="on")
+    assert {"Norm"} <= links(at).keys() and "LayerNorm" not in links(at)
+    monkeypatch.undo()
+    at = run_page("layernorm", {"gptviz_called": {"layernorm": "Norm"}}, text="The cat sat")
+    assert "Norm" not in [*links(at.sidebar), *(caption.value for caption in at.caption)]
+    assert "LayerNorm" in links(at.sidebar)
+    for kind in ARCHITECTURES:
+        assert kind.called.keys() <= PAGES.keys()
 
 
 def test_every_address_of_the_list_is_one_of_before():

@@ -117,6 +117,7 @@ class Cluster(Files):
             lm.config,
             lm.name,
             activation_is_assumed=lm.activation_is_assumed,
+            chat=lm.chat,
             read=partial(self._read, file, wait),
         )
 

@@ -24,6 +24,7 @@ from gptviz.models.checkpoints.kinds import ADAPTER_CONFIG, Seen, refuse
 from gptviz.models.checkpoints.looks import read_json
 from gptviz.models.checkpoints.transfer import Remote, ask, fetch
 from gptviz.tokenizer.added_files import BESIDE
+from gptviz.tokenizer.chat import FILE as CHAT_TEMPLATE
 from gptviz.tokenizer.files import OTHERS
 
 SPARE_BYTES = 64 * 2**20  # left free on the disk
@@ -113,7 +114,8 @@ def _tokenizer(repository: str, commit: str) -> list[Remote]:
 
     If none can be read, whatever files there are of one, so that the folder's reader can name them.
     """
-    beside = [remote for name in BESIDE if (remote := ask(repository, name, commit))]
+    files = (*BESIDE, CHAT_TEMPLATE)
+    beside = [remote for name in files if (remote := ask(repository, name, commit))]
     incomplete: dict[str, Remote] = {}
     for names in TOKENIZERS:
         on_hub = [remote for name in names if (remote := ask(repository, name, commit))]

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
+from gptviz import LanguageModel
+from gptviz.engine.architecture import architecture_of
 from gptviz.files.app_folder import APP_FOLDER
 from gptviz.ui import runs
 from gptviz.ui.shell import address, state
@@ -128,6 +130,7 @@ MOVED = {
 
 _NAVIGATED = "gptviz_navigated"  # what `navigate` left in the session: this run's navigation exists
 _TARGETS = "gptviz_targets"  # and its pages
+_CALLED = "gptviz_called"  # the pages that have another name for the session's model
 
 
 def run() -> None:
@@ -192,6 +195,19 @@ def ensure_navigation() -> None:
     st.session_state[_TARGETS] = st.session_state.pop(_NAVIGATED)
 
 
+def speak_of(lm: LanguageModel) -> bool:
+    """Call the pages from now on as the record of this model's kind does; whether some have another name now."""
+    before = st.session_state.get(_CALLED, {})
+    now = architecture_of(lm.config).called
+    st.session_state[_CALLED] = now
+    return now != before
+
+
+def called(name: str, usual: str | None = None) -> str:
+    """What a page is called on the screen for the session's last model; `usual` for any other than its name."""
+    return str(st.session_state.get(_CALLED, {}).get(name, usual or PAGES[name].name))
+
+
 def draw_links(here: str) -> None:
     """Draw the pages, each as a true link that carries prompt, model and selection with it.
 
@@ -217,7 +233,7 @@ def _draw_doors(doors: dict[str, Door], here: str) -> None:
             name,
             query | {"at": ""} if name == FIRST else query,
             "pages" if name == here else "",
-            label=door.name,
+            label=called(name),
             icon=f":material/{door.icon}:",
             width="stretch",
         )
@@ -227,7 +243,8 @@ def link(name: str, query: dict[str, str], here: str = "", **options: Any) -> No
     """Draw a link to a page; `here` names the place where it stands, if it is marked as the open one."""
     with st.container(key=f"gv_here_{here}") if here else nullcontext():
         st.page_link(
-            page_target(name), **{"label": PAGES[name].title, "query_params": query} | options
+            page_target(name),
+            **{"label": called(name, PAGES[name].title), "query_params": query} | options,
         )
 
 
@@ -239,7 +256,7 @@ def _draw_next(name: str) -> None:
     if open_pages and door.next not in open_pages:
         return
     with address.as_the_page(), st.container(key="gv_next", horizontal=True, gap="small"):
-        label = f"Next: **{PAGES[door.next].name}**"
+        label = f"Next: **{called(door.next)}**"
         link(door.next, state.link(), label=label, icon=":material/arrow_forward:")
         st.markdown(door.on_next, width="content")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import Run, Trace
 from gptviz.engine.reduction import Reduction
@@ -73,7 +74,7 @@ def start_page(
     model that is chosen.
     """
     st.set_page_config(
-        page_title=f"{title} · gptviz",
+        page_title=f"{navigation.called(navigation.name_of(title), title)} · gptviz",
         page_icon=str(ICON),
         layout="wide",
         initial_sidebar_state=236,
@@ -87,8 +88,12 @@ def start_page(
         _style(mode)
     guide.arrive(name, own)
     bar = st.container(key="gv_bar")
-    _head(name, reads_text)
+    own_name = _head(name, reads_text)
     model = _model(st.session_state.get(GIVEN))
+    # the head stands there before a model is read, with the name for the session's last one
+    if navigation.speak_of(model.lm):
+        own_name.caption(navigation.called(name), width="content")
+        st.set_page_config(page_title=f"{navigation.called(name, title)} · gptviz")
     runs.use(model.key, model.lm)
     if not reads_text:
         params.store((*state.APP, *own))
@@ -125,8 +130,11 @@ def _style(mode: Mode) -> None:
     st.html(f"<style>{style}</style>{words.STYLE}")
 
 
-def _head(name: str, prompted: bool) -> None:
-    """Draw the page's question as its heading; above it, small, its name and what can be done with it."""
+def _head(name: str, prompted: bool) -> DeltaGenerator:
+    """Draw the page's question as its heading; above it, small, its name and what can be done with it.
+
+    Return the place of the name.
+    """
     door = PAGES[name]
     with st.container(key="gv_title", gap=None):
         above = st.container(
@@ -134,7 +142,8 @@ def _head(name: str, prompted: bool) -> None:
         )
         st.title(door.question, anchor=False)
         with above:
-            st.caption(door.name, width="content")
+            own_name = st.empty()
+            own_name.caption(navigation.called(name), width="content")
             if prompted and name != FIRST:
                 _place(name)
             with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
@@ -142,6 +151,7 @@ def _head(name: str, prompted: bool) -> None:
                 _present_switch()
     bench.draw_tabs(name)
     follow_theme(name)
+    return own_name
 
 
 def _place(name: str) -> None:
@@ -165,7 +175,13 @@ def _way(name: str, prompted: bool) -> None:
         for other, icon in zip(
             navigation.neighbours(name), ("arrow_back", "arrow_forward"), strict=True
         ):
-            link(other, query, label=PAGES[other].name, icon=f":material/{icon}:", width="content")
+            link(
+                other,
+                query,
+                label=navigation.called(other),
+                icon=f":material/{icon}:",
+                width="content",
+            )
     elif prompted and name != COMPARE:
         told = "Compare with another text, another model, or the unchanged model."
         link(COMPARE, query, label="Compare with …", icon=":material/compare:", help=told)

@@ -139,6 +139,8 @@ def facts(model: InUse) -> str:
         lines.insert(0, f"you see **{escaped(label_of(model.choice))}**:")
     if about:
         lines.append(about)
+    if lm.chat.templates:
+        lines.append("comes with a chat template, a text that *Tokens* shows and nothing applies")
     return "  \n".join(lines)
 
 

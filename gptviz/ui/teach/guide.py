@@ -20,7 +20,7 @@ from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.models.budget import still_here
 from gptviz.ui.shell import address, state
-from gptviz.ui.shell.navigation import CLASS, PAGES, link as door, page_file, page_target
+from gptviz.ui.shell.navigation import CLASS, PAGES, called, link as door, page_file, page_target
 from gptviz.ui.shell.params import Param
 from gptviz.ui.teach import classroom, cover, question
 from gptviz.ui.words import capital, counted, escaped
@@ -297,7 +297,9 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> Seen:
         else:
             _way(guide, number, step, page, standing is not None and standing.told)
         if page != step.page:
-            label = f"This step is on the page {PAGES[step.page].title}: go there"
+            label = (
+                f"This step is on the page {called(step.page, PAGES[step.page].title)}: go there"
+            )
             _link(label, "arrow_forward", state.GUIDE.value, number + 1, step, "guide_there")
             is_led = state.GUIDE.value == classroom.GUIDE and page != CLASS
             # other pages show the answer, too

@@ -1,0 +1,1 @@
+"""What the page Tokens shows of a tokenizer besides tokens."""
