@@ -13,7 +13,8 @@ function that measures it, with the question, the other text and the baseline fi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,11 @@ from gptviz.analysis.circuit_search import Circuit, Ranking, circuit, ranking
 from gptviz.analysis.circuit_story import story
 from gptviz.analysis.copied_story import copied_story
 from gptviz.analysis.logit_attribution import attributions, source_tokens
+from gptviz.analysis.names import order_of
 from gptviz.analysis.other_texts import SAME_ANSWER, other_texts
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
 from gptviz.analysis.patches import value_of
-from gptviz.analysis.prompts import OF_OTHER, Prompt, is_many
+from gptviz.analysis.prompts import OF_OTHER, ORDERS, Prompt, has_two, is_many
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
@@ -77,6 +79,36 @@ class WhichPart:
     def logit_difference(self) -> float:
         """The mean of `differences`."""
         return float(np.mean(self.differences))
+
+    @property
+    def orders(self) -> list[str | None]:
+        """Of each text "ABBA" where its answer is the name that it has first, "BABA" where it is the second.
+
+        None for a text that does not name the answer once and the other word twice.
+        """
+        return [
+            order_of(text, *(self.lm.decode([word]) for word in question))
+            for text, question in zip(self.texts, self.questions, strict=True)
+        ]
+
+    def by_order(self) -> dict[str, "WhichPart"]:
+        """The same question of the texts of either order, "ABBA" and "BABA": every mean of theirs alone.
+
+        Empty where the texts do not have both orders; a text without one is in neither.
+        """
+        orders = self.orders
+        if not has_two(orders):
+            return {}
+        return {order: self._of_texts([own == order for own in orders]) for order in ORDERS}
+
+    def _of_texts(self, chosen: Sequence[bool]) -> "WhichPart":
+        """The same question of the texts that are chosen, (texts,)."""
+
+        def of(values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(compress(values, chosen))
+
+        others = of(self.others)
+        return replace(self, texts=of(self.texts), questions=of(self.questions), others=others)
 
     def votes(self, **options: Any) -> pd.DataFrame:
         """What each part writes for the answer and against the other word: see `attributions`."""

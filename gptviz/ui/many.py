@@ -14,16 +14,21 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from gptviz import LanguageModel
 from gptviz.analysis import templates
 from gptviz.analysis.activation_patching import DIRECTIONS
+from gptviz.analysis.names import order_of
 from gptviz.analysis.other_texts import COMES_AGAIN, OF_NAMES, with_others_of
 from gptviz.analysis.prompts import (
+    ABBA,
+    BABA,
     OF_OTHER,
     Prompt,
     averaged,
     baseline_of,
+    has_two,
     left_out,
     measured,
 )
@@ -103,6 +108,8 @@ def section(
     choice()
     if explained.is_chosen:
         prompts = [_asked_by(explained, prompt) for prompt in prompts]
+    if SET.value == FILE:
+        prompts = [_in_order(scene.lm, prompt) for prompt in prompts]
     request = (
         st.session_state.get(_LINES) if SET.value == FILE else SET.value,
         (SENTENCE.value, LISTS.value) if SET.value == TEMPLATE else None,
@@ -157,8 +164,11 @@ def section(
         not_averaged = ["metric", "effect"]
     else:
         not_averaged = []
+    orders = [prompt.order for prompt in read_prompts]
     tables = per_text.map(
-        lambda frames: averaged([frame.drop(columns=not_averaged) for frame in frames], columns)
+        lambda frames: averaged(
+            [frame.drop(columns=not_averaged) for frame in frames], columns, orders
+        )
     )
     column, sign = drawn
     noun, unit = words
@@ -169,10 +179,7 @@ def section(
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
     largest = rows[0]
     logits = np.array([logit for _, _, logit in results])
-    if n > 1:
-        spread = logits.std(ddof=1) / n**0.5
-    else:
-        spread = np.nan
+    spread = standard_error(logits)
     statistic = f"mean ± standard error, n = {n}"
     if means.was is not None:
         statistic = f"before the change {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
@@ -197,7 +204,8 @@ def section(
         f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
         f"{above} it is {significant(sign * here()[column].iloc[largest])}{measure}. "
         f"The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
-        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}{muted}{more(tables.now)}"
+        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}"
+        f"{_by_order(tables.now.iloc[largest], drawn, logits, orders)}{muted}{more(tables.now)}"
     )
     caption = f"Largest means, with their standard errors: {len(rows)} of {len(mean)}."
     if tables.was is not None:
@@ -226,11 +234,14 @@ def section(
         height=ROW * len(rows) + 80,
     )
     note = f"Means over {counted(n, 'text')}. A column ending in _se is a standard error; n is the number of texts."
+    if has_two(orders):
+        note += " Columns of ABBA are of the texts whose answer is named first, those of BABA of the others."
     with sheet.details("many texts"):
         sheet.numbers_of("many", tables, note, what="many texts", missing="–")
-        texts = pd.DataFrame(read_prompts).map(
-            lambda cell: show_id(scene.lm, cell) if isinstance(cell, int) else cell
-        )
+        texts = pd.DataFrame(read_prompts)
+        if not any(orders):
+            texts = texts.drop(columns="order")
+        texts = texts.map(lambda cell: show_id(scene.lm, cell) if isinstance(cell, int) else cell)
         sheet.numbers_of("many-texts", texts, what="the set of texts", missing="–")
         arguments: dict[str, Any] = {
             "clean" if pairs else "text": [item.text for item in read_prompts]
@@ -240,6 +251,40 @@ def section(
         if options.get("baseline") == OF_OTHER:
             arguments["baseline"] = [baseline_of(scene.lm, item) for item in read_prompts]
         sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
+
+
+def standard_error(numbers: NDArray[np.floating]) -> float:
+    """That of a mean of numbers, (n,): NaN for a single one."""
+    if len(numbers) == 1:
+        return np.nan
+    return float(numbers.std(ddof=1) / len(numbers) ** 0.5)
+
+
+NAMED = {ABBA: "the answer is named first", BABA: "the other name is"}
+
+
+def _by_order(
+    row: pd.Series,
+    drawn: tuple[str, int],
+    logits: NDArray[np.float64],
+    orders: Sequence[str | None],
+) -> str:
+    """A sentence with a blank before it: a row's mean and the logit difference in either order of names.
+
+    "" where the texts do not have both.
+    """
+    if not has_two(orders):
+        return ""
+    column, sign = drawn
+    of_orders = []
+    for order, first in NAMED.items():
+        own = logits[[one == order for one in orders]]
+        mean = plus_minus(sign * row[f"{column}_{order}"], row[f"{column}_se_{order}"])
+        itself = plus_minus(own.mean(), standard_error(own))
+        of_orders.append(
+            f"**{mean}** where {first} ({order}, n = {len(own)}; logit difference {itself})"
+        )
+    return f" The two orders of names apart: {', '.join(of_orders)}."
 
 
 def beginning(text: str, length: int) -> str:
@@ -385,6 +430,14 @@ def _asked_by(explained: Question, prompt: Prompt) -> Prompt:
     if prompt.token is not None:
         return prompt
     return replace(prompt, token=explained.token, against=explained.against)
+
+
+def _in_order(lm: LanguageModel, prompt: Prompt) -> Prompt:
+    """The prompt of a file's line with the order of its two names, where both are asked for."""
+    if not isinstance(prompt.token, int) or not isinstance(prompt.against, int):
+        return prompt
+    words = (lm.decode([word]) for word in (prompt.token, prompt.against))
+    return replace(prompt, order=order_of(prompt.text, *words))
 
 
 def _of_bar(explained: Question) -> tuple[int | None, ...]:

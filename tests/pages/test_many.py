@@ -183,6 +183,52 @@ def test_each_ready_made_set_is_averaged(mini, kind):
     assert f"n = {len(prompts)})" in prose(at) and prompts[0].other in prose(at)
 
 
+@pytest.mark.parametrize("page", ["why", "knock_out"])
+def test_the_two_orders_of_names_stand_apart(mini, page, monkeypatch):
+    """Said of a file with some of the ready-made sentences, and of a part of a changed set as well."""
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    prompts = [p for number, p in enumerate(ready_made(mini, "names")) if number % 5]
+    lines = ["\t".join([p.text, "", *(f"·{word[1:]}" for word in p.target)]) for p in prompts]
+    at = of_set(page, (*lines, "The man took off"), **QUERY[page])
+    function, column, sign = (mini.attribution, "contribution", 1)
+    if page == "knock_out":
+        function, column, sign = (mini.knock_out, "effect", -1)
+    texts = [*(p.text for p in prompts), "The man took off"]
+    of_all = function(texts, [*(p.target for p in prompts), None])
+    largest = int(of_all[column].abs().argmax())
+    apart = []
+    for place in (0, 1):  # whether the answer, or the other name, is the second word
+        own = [p for p in prompts if p.text.split()[1] == p.target[place][1:]]
+        row = function([p.text for p in own], [p.target for p in own]).iloc[largest]
+        ids = [[mini.encode(word)[0] for word in p.target] for p in own]
+        logits = [mini.trace(p.text, keep=[]).logits(-1).double() for p in own]
+        pairs = zip(logits, ids, strict=True)
+        ahead = [float(row[answer] - row[instead]) for row, (answer, instead) in pairs]
+        itself = plus_minus(np.mean(ahead), np.std(ahead, ddof=1) / len(own) ** 0.5)
+        order = ("ABBA", "BABA")[place]
+        first = ("the answer is named first", "the other name is")[place]
+        mean = plus_minus(sign * row[column], row[f"{column}_se"])
+        apart.append(
+            f"**{mean}** where {first} ({order}, n = {len(own)}; logit difference {itself})"
+        )
+    assert f"The two orders of names apart: {', '.join(apart)}." in words(at)
+    opened(at, "numbers_many", "numbers_many-texts")
+    table, of_texts = (at.dataframe[i].value for i in (0, 1))
+    assert (table["n_ABBA"] + table["n_BABA"] == len(prompts)).all()
+    assert of_texts["order"].fillna("").tolist() == [*(p.order for p in prompts), ""]
+
+
+def test_a_set_of_one_order_has_no_two_means():
+    written = {
+        "many_template": "When {A} and {B} left, {B} spoke to",
+        "many_lists": "A, B: Tom, Mary",
+    }
+    at = run_page("why", text="The man took off", many="template", **written)
+    assert "n = 2)" in prose(at) and "ABBA" not in prose(at)
+    at = run_page("why", text="The man took off", many="pronoun")
+    assert "n = 24)" in prose(at) and "ABBA" not in prose(at)
+
+
 def test_a_circuit_is_kept_on_many_texts(mini):
     heads = parse("0.1+3.7+5.4", mini)
     query = {"circuit": "0.1+3.7+5.4", "others": "mean", "many": "pronoun", "whole": "on"}
