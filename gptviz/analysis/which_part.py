@@ -6,6 +6,7 @@ function that measures it, with the question, the other text and the baseline fi
     votes          what each part writes for the answer and against the other word (`logit_attribution`)
     knock_out      what the difference loses without each part (`ablation`)
     patching       what each place carries of the difference between the two texts (`activation_patching`)
+    role_patching  the same by block and role, over texts with two names (`role_patches`)
     path_patching  what one head passes to another, or to the logits (`patched_paths`)
     ranking        the heads in the order in which a circuit needs them (`circuit_search`)
     circuit        few heads that keep the difference (`circuit_search`)
@@ -35,6 +36,7 @@ from gptviz.analysis.other_texts import SAME_ANSWER, other_texts
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
 from gptviz.analysis.patches import value_of
 from gptviz.analysis.prompts import OF_OTHER, ORDERS, Prompt, has_two, is_many
+from gptviz.analysis.role_patches import role_patching
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
@@ -128,6 +130,11 @@ class WhichPart:
         """What each place carries of the difference between the two texts: see `patching`."""
         text, questions = self._asked()
         return patching(self.lm, text, self._other(), questions, **options)
+
+    def role_patching(self, **options: Any) -> pd.DataFrame:
+        """The same at IO, S1, S1+1, S2 and END of two names, of texts of any lengths: see `role_patching`."""
+        text, questions = self._asked()
+        return role_patching(self.lm, text, self._other(), questions, **options)
 
     def path_patching(
         self, receivers: str | Sequence[Receiver] = LOGITS, **options: Any
