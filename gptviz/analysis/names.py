@@ -123,7 +123,8 @@ def order_of(text: str, answer: str, instead: str) -> str | None:
 
     None for a text that does not name the answer once and the other one twice, the second time behind both.
     """
-    once, again = answer.strip(), instead.strip()
+    once = answer.strip()
+    again = instead.strip()
     if not once or not again or once == again:
         return None
     named = [match[0] for match in whole_word([once, again]).finditer(text)]
