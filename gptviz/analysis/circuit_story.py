@@ -15,13 +15,13 @@ Wang et al., Interpretability in the Wild: a Circuit for Indirect Object Identif
 
 from collections.abc import Sequence
 
-from gptviz.analysis.circuit_claims import LEAST, Places, Role, Story, Task, TaskText, tell
+from gptviz.analysis.circuit_claims import LEAST, Role, Story, Task, TaskText, tell
+from gptviz.analysis.name_places import places_of
 from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
 from gptviz.engine.given import ids_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
-from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import one_token
 
 COUNT = 24  # sentences
@@ -203,28 +203,3 @@ def _sentence(lm: LanguageModel, number: int, prompt: Prompt, names: Sequence[in
     }
     copied = {"answer": answer, "twice": instead}
     return TaskText(tuple(ids), answer, instead, places, others, copied)
-
-
-def places_of(lm: LanguageModel, ids: Sequence[int], answer: int, instead: int) -> Places:
-    """Where each of `PLACES` is in a text with two names, a token each.
-
-    Raises ValueError unless the answer stands there once and the other name twice.
-    """
-    counts = [list(ids).count(name) for name in (answer, instead)]
-    if counts != [1, 2]:
-        shown = [show_token(named_bytes(lm.tokenizer, name)) for name in (answer, instead)]
-        raise ValueError(
-            f"the text has {shown[0]} {counts[0]} times and {shown[1]} {counts[1]} times; two names need one "
-            "token once, the answer, and the other one twice"
-        )
-    first, second = (place for place, name in enumerate(ids) if name == instead)
-    once = ids.index(answer)
-    return {
-        "end": (len(ids) - 1,),
-        "answer": (once,),
-        "first": (first,),
-        "second": (second,),
-        "after": (first + 1,),
-        "behind": (min(once + 1, len(ids) - 1),),
-        "twice": (first, second),
-    }

@@ -21,7 +21,7 @@ from gptviz.analysis.activation_patching import (
     passes_of,
     with_effects,
 )
-from gptviz.analysis.circuit_story import places_of
+from gptviz.analysis.name_places import places_of
 from gptviz.analysis.patches import POSITION_SITES, Patch
 from gptviz.analysis.prompts import Texts, is_many, of_one_text, over
 from gptviz.engine.given import Text, ids_of

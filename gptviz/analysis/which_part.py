@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from gptviz.analysis.abc_means import ABC
 from gptviz.analysis.ablation import BASELINES, check, knock_out
 from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.against import difference
@@ -246,15 +247,16 @@ def which_part(
             that `gptviz.analysis.other_texts` makes: with two names, the same text in which the other one comes again.
         measure: what a circuit keeps: the "logit" difference, or the "probability" of the answer.
         baseline: what a muted part gives: "zero", its "mean" over the text, or over a "sample", or with "other"
-            what it gives in the other text. Without one it is the mean over the text, and for the story that over
-            a sample. (A `story` has no other text, and needs one of the three.)
+            what it gives in the other text, or with "abc", of two names, its mean over sentences with three different
+            ones, position by position (`gptviz.analysis.abc_means`). Without one it is the mean over the text, and
+            for the story that over a sample. (A `story` takes one of the first three.)
 
     Raises ValueError for unknown tokens, measures and baselines, for the same token twice, for one of the two
     words without the other, and for lists of different lengths.
     """
     one_of("measure", measure, MEASURES)
     if baseline is not None:
-        one_of("baseline", baseline, (*BASELINES, OF_OTHER))
+        one_of("baseline", baseline, (*BASELINES, OF_OTHER, ABC))
     texts = _listed("text", text, 1)
     count = len(texts)
     if (answer is None) != (instead is None):
