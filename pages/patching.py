@@ -20,7 +20,7 @@ from gptviz.engine.sites import sites_of
 from gptviz.figures import maps, marks
 from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.parts.patching import guessed, other as second, through
+from gptviz.ui.parts.patching import guessed, other as second, roles, through
 from gptviz.ui.shell import bench, target
 from gptviz.ui.shell.block import shared_by
 
@@ -718,9 +718,18 @@ if every is not None:
     # ---- many pairs ----
 
     offered = {part: f"A head’s {name}" for part, (name, _) in PARTS.items()} | SITES
+    offered[roles.BY_ROLE] = "Residual stream by role"
     OF_MANY.within(offered)
     part = OF_MANY.value
-    if part in HEAD_SITES:
+    told = (
+        "What to patch: all positions of a head, the last position of a block, or those with a role"
+    )
+    draw = partial(OF_MANY.choose, told, offered, label_visibility="collapsed")
+    here = None
+    if part == roles.BY_ROLE:
+        of_clean = (answers[0], answers[1])
+        roles.section(as_before(pairs), explained, pair.clean_and_corrupt, of_clean, way, draw)
+    elif part in HEAD_SITES:
         row_of = sites_of(config)[part]
         rows = [
             f"block {b} · {row_of.part} {h}"
@@ -733,14 +742,12 @@ if every is not None:
         noun = f"{PLACES[part]} {{}} at the last token"
     if part in (site, *HEAD_SITES):
         here = every.now
-    else:
+    elif part in SITES:
         here = patched(pair, ends.now, (part,), "patching_many")
     if here is not None:
         own = here[(here["site"] == part) & (here["position"].fillna(at) == at)]
         options = {"sites": (part,), "direction": way, "last": True}
         nouns = f"what a patch of {noun} moves", "logits"
-        told = "What to patch: all positions of a head, or the last position of a block"
-        draw = partial(OF_MANY.choose, told, offered, label_visibility="collapsed")
         measures = ["logit", "change"], ("change", 1)
         many.section(
             as_before(pairs),

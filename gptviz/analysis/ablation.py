@@ -15,13 +15,14 @@ Michel et al., Are Sixteen Heads Really Better than One?, 2019; Wang et al., Int
 2022; McGrath et al., The Hydra Effect, 2023 (other heads stand in for a muted one).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import torch
 
+from gptviz.analysis.abc_means import ABC, Mean, abc_mean
 from gptviz.analysis.against import MEASURES, measured
 from gptviz.analysis.moved import ROUNDING
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
@@ -78,8 +79,9 @@ def knock_out(
         baseline: what the muted part gives: "zero", its "mean" over the positions of the text, or with
             "sample" its mean over a sample of texts in the model without edits
             (`gptviz.engine.sample_means`); or what it gives in another text of as many tokens, position by
-            position: "ids5+17+9" (`gptviz.analysis.patches.value_of`). For a list of texts, one for all or a
-            list with one for each.
+            position: "ids5+17+9" (`gptviz.analysis.patches.value_of`); or with "abc", of a text with two names, its
+            mean over sentences with three different ones, position by position (`gptviz.analysis.abc_means`). For a
+            list of texts, one for all or a list with one for each.
         position: the position whose next token is predicted.
         progress: `progress(done, of)` is called after every batch; an exception that it raises stops the
         work.
@@ -114,7 +116,7 @@ def knock_out(
     own = {name: float(value) for name, value in measured(trace.logits(index), *ids).items()}
     parts = parts_of(lm)
     finals: list[torch.Tensor] = []
-    for rows in batches(lm, trace, index, null):
+    for rows in batches(lm, trace, index, null, ids):
         finals += rows
         progress(len(finals), len(parts))
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
@@ -174,25 +176,38 @@ def other_ids(baseline: str) -> tuple[int, ...] | None:
     value = named(baseline)
     if value is not None and value.name == "ids":
         return value.numbers
-    one_of("baseline", baseline, BASELINES)
+    one_of("baseline", baseline, (*BASELINES, ABC))
     return None
 
 
 @undisturbed
-def other_values(lm: LanguageModel, baseline: str, length: int) -> Trace | None:
-    """What every part gives in the other text that a baseline names, as this model reads it, edits and all.
+def other_values(
+    lm: LanguageModel, baseline: str, text: Sequence[int], pair: tuple[int, int | None]
+) -> Trace | Mean | None:
+    """What every part gives in the other texts that a baseline names, as this model reads them, edits and all.
 
-    None for a baseline without a text. Raises ValueError unless that has `length` tokens.
+    `text` are the ids of the text, and `pair` those of `check`. None for a baseline without a text. Raises ValueError
+    unless the other text has as many tokens, and as `abc_mean` does.
     """
+    if baseline == ABC:
+        return abc_mean(lm, text, *pair)
     ids = other_ids(baseline)
     if ids is None:
         return None
+    length = len(text)
     if len(ids) != length:
         raise ValueError(
             f"the text has {length} tokens and that of the baseline {len(ids)}; a muted part gives what it gives "
             "there at the same position, so both need as many"
         )
     return lm.trace(ids, keep=["z", "attn_out", "mlp_out"])
+
+
+def stands_for(baseline: str) -> str:
+    """The baseline as an edit has it until its value is put in: an ABC mean has no text form."""
+    if baseline == ABC:
+        return "zero"
+    return baseline
 
 
 def changes_nothing(table: pd.DataFrame) -> pd.Series:
@@ -204,16 +219,18 @@ def changes_nothing(table: pd.DataFrame) -> pd.Series:
 
 
 @undisturbed
-def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
+def batches(
+    lm: LanguageModel, trace: Trace, at: int, baseline: str, pair: tuple[int, int | None]
+) -> Iterator[torch.Tensor]:
     """Yield the input of the output head at position `at`, with each part muted: (B, D) for a batch of parts.
 
-    The parts are in the order of `parts_of`; a batch has parts of one block only.
+    The parts are in the order of `parts_of`; a batch has parts of one block only. `pair` are the ids of `check`.
     """
     trace.of(lm.model)
     stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
-    other = other_values(lm, baseline, len(trace))
+    other = other_values(lm, baseline, [token.id for token in trace.tokens], pair)
     for b in range(lm.config.n_layers):
-        edits = [part.edit(baseline) for part in parts_of(lm) if part.block == b]
+        edits = [part.edit(stands_for(baseline)) for part in parts_of(lm) if part.block == b]
         if baseline == "mean":  # over all of the text, whatever is looked at
             edits = [
                 replace(edit, value=trace[edit.site, b].mean(dim=-2, keepdim=True))

@@ -43,6 +43,7 @@ from gptviz.analysis.patches import (
     HEAD_SITES,
     POSITION_SITES,
     SITES,
+    Patch,
     batches,
     one_by_one,
     patches_of,
@@ -201,42 +202,20 @@ def of_pair(
     last: bool,
 ) -> tuple[pd.DataFrame, Ends]:
     """`patching` of one pair of texts, and the scale that it is measured by."""
-    keep = [
-        "resid_pre",
-        "final",
-        "q",
-        "k",
-        "v",
-        *architecture_of(lm.config).scores,
-        *(site for site in sites if site != "attn" or estimate),
-    ]
+    patterns = ("attn",) if "attn" in sites and estimate else ()
+    keep = [*kept_for(lm, [site for site in sites if site != "attn"]), *patterns]
     passes = passes_of(lm, clean_and_corrupt, target, position, direction, keep)
     base = passes.base
-    source = passes.source
     ends = passes.ends
-    before = passes.before
     index = passes.index
     first = index if last else 0
     patches = patches_of(lm.config, index + 1, sites, first)
-    if lm.edits:
-        rows = one_by_one(lm, base, source, index, patches)
-    else:
-        rows = batches(lm, base, source, index, patches)
-    logits = dict.fromkeys(patches, before)
-    done = 0
-    towards = against.direction(lm.model, ends.token, ends.against)
-    for batch, finals in rows:
-        if finals is not None:
-            differences = finals.double().cpu() @ towards  # (B, D) x (D,)
-            logits |= zip(batch, differences.tolist(), strict=True)
-        done += len(batch)
-        progress(done, len(patches))
     table = pd.DataFrame(map(vars, patches)).astype({"head": "Int64", "position": "Int64"})
-    table["logit"] = [logits[patch] for patch in patches]
+    table["logit"] = logits_of_patches(lm, passes, patches, progress)
     table = with_effects(table, passes)
     if estimate:
         ids = [token.id for token in base.tokens]
-        table["estimate"] = estimates(lm, ids, source, ends, index, sites, first)
+        table["estimate"] = estimates(lm, ids, passes.source, ends, index, sites, first)
     if last:
         table["position"] = table["position"].mask(table["position"].notna(), position)
     return table, ends
@@ -359,6 +338,35 @@ def passes_of(
     if direction == "noising":
         return BothPasses(clean, corrupt, index, ends, ends.clean)
     return BothPasses(corrupt, clean, index, ends, ends.corrupt)
+
+
+def kept_for(lm: LanguageModel, sites: Iterable[str]) -> list[str]:
+    """What `passes_of` keeps so that these sites, a pattern aside, can be patched."""
+    return ["resid_pre", "final", "q", "k", "v", *architecture_of(lm.config).scores, *sites]
+
+
+@undisturbed
+def logits_of_patches(
+    lm: LanguageModel, passes: BothPasses, patches: list[Patch], progress: Progress
+) -> list[float]:
+    """The difference of logits in the pass of each of these patches."""
+    base = passes.base
+    source = passes.source
+    index = passes.index
+    if lm.edits:
+        rows = one_by_one(lm, base, source, index, patches)
+    else:
+        rows = batches(lm, base, source, index, patches)
+    logits = dict.fromkeys(patches, passes.before)
+    done = 0
+    towards = against.direction(lm.model, passes.ends.token, passes.ends.against)
+    for batch, finals in rows:
+        if finals is not None:
+            differences = finals.double().cpu() @ towards  # (B, D) x (D,)
+            logits |= zip(batch, differences.tolist(), strict=True)
+        done += len(batch)
+        progress(done, len(patches))
+    return [logits[patch] for patch in patches]
 
 
 def with_effects(table: pd.DataFrame, passes: BothPasses) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz.analysis.ablation import Target, check, other_values
+from gptviz.analysis.ablation import Target, check, other_values, stands_for
 from gptviz.analysis.against import MEASURES, measured
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
@@ -94,7 +94,7 @@ class Passes:
             self.ids = ids
         else:
             self.ids = ids[: self.at + 1]
-        self._other = other_values(lm, baseline, len(ids))
+        self._other = other_values(lm, baseline, ids, self.target)
         # (L, T, D): each block's input, with all heads
         self._into = trace["resid_pre"][:, : len(self.ids)]
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
@@ -131,7 +131,7 @@ class Passes:
 
     def _edits(self, circuit: Heads) -> list[Edit]:
         """The edits that leave only the circuit, with numbers as their values."""
-        edits = edits_of(self.lm, circuit, self.baseline, self.feed_forwards)
+        edits = edits_of(self.lm, circuit, stands_for(self.baseline), self.feed_forwards)
         new = [edit for edit in edits if edit not in self._ready]
         values = new
         if self._other is not None:

@@ -16,6 +16,7 @@ Wang et al., Interpretability in the Wild: a Circuit for Indirect Object Identif
 from collections.abc import Sequence
 
 from gptviz.analysis.circuit_claims import LEAST, Role, Story, Task, TaskText, tell
+from gptviz.analysis.name_places import places_of
 from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
 from gptviz.engine.given import ids_of
 from gptviz.engine.language_model import LanguageModel
@@ -184,12 +185,10 @@ def _sentence(lm: LanguageModel, number: int, prompt: Prompt, names: Sequence[in
         one_token(lm.tokenizer, lm.config.vocab_size, name, f"a name of sentence {number}")
         for name in (prompt.token, prompt.against)
     )
-    counts = [ids.count(name) for name in (answer, instead)]
-    if counts != [1, 2]:
-        raise ValueError(
-            f"sentence {number}, {prompt.text!r}, has {prompt.token!r} {counts[0]} times and "
-            f"{prompt.against!r} {counts[1]} times; a story needs one token once and the other one twice"
-        )
+    try:
+        places = places_of(lm, ids, answer, instead)
+    except ValueError as error:
+        raise ValueError(f"sentence {number}, {prompt.text!r}: {error}") from None
     free = [name for name in names if name not in ids]
     if not free:
         raise ValueError(
@@ -197,18 +196,7 @@ def _sentence(lm: LanguageModel, number: int, prompt: Prompt, names: Sequence[in
             f"{len(NAMES)} known names ({', '.join(NAMES[:3])} ...) that it has not is one token of {lm.name}"
         )
     third = free[number % len(free)]
-    first = ids.index(instead)
-    second = ids.index(instead, first + 1)
-    once = ids.index(answer)
-    places = {
-        "end": (len(ids) - 1,),
-        "answer": (once,),
-        "first": (first,),
-        "second": (second,),
-        "after": (first + 1,),
-        "behind": (min(once + 1, len(ids) - 1),),
-        "twice": (first, second),
-    }
+    first, second = places["twice"]
     others = {
         "second": (*ids[:second], answer, *ids[second + 1 :]),
         "first": (*ids[:first], third, *ids[first + 1 :]),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from gptviz.analysis.prompts import indirect_objects
+from gptviz.analysis.prompts import ABBA, BABA, indirect_objects
 from gptviz.engine.given import ids_of
 from gptviz.engine.kinds import Model
 from gptviz.engine.language_model import LanguageModel
@@ -116,6 +116,23 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
     if not names:
         return text
     return whole_word(names).sub(lambda match: names[match[0]], text)
+
+
+def order_of(text: str, answer: str, instead: str) -> str | None:
+    """Whether the answer is the name that a text has first (ABBA) or second (BABA); the other name comes again.
+
+    None for a text that does not name the answer once and the other one twice, the second time behind both.
+    """
+    once = answer.strip()
+    again = instead.strip()
+    if not once or not again or once == again:
+        return None
+    named = [match[0] for match in whole_word([once, again]).finditer(text)]
+    if named == [once, again, again]:
+        return ABBA
+    if named == [again, once, again]:
+        return BABA
+    return None
 
 
 _known: WeakKeyDictionary[Model, tuple[int, int]] = WeakKeyDictionary()

@@ -30,19 +30,25 @@ PAIR_OR_TOKEN = "a token, or a pair (token, against)"
 OF_OTHER = (
     "other"  # a baseline of `measured`: a muted part gives what it gives in the prompt's other text
 )
+# the order of two names, up to the answer: A is the answer, and B comes again
+ABBA = "ABBA"
+BABA = "BABA"
+ORDERS = (ABBA, BABA)
 
 
 @dataclass(frozen=True)
 class Prompt:
     """A text and its question: the logit of `token` minus that of `against`, None for the mean of all.
 
-    Without a token it is what the model says first. `other` is the corrupt text that it is patched with.
+    Without a token it is what the model says first. `other` is the corrupt text that it is patched with. `order` is
+    one of `ORDERS` where the text has two names (`gptviz.analysis.names.order_of`).
     """
 
     text: str
     token: OneToken | None = None
     against: OneToken | None = None
     other: str | None = None
+    order: str | None = None
 
     @property
     def target(self) -> Any:
@@ -146,15 +152,33 @@ def _for_each(name: str, given: Any, count: int) -> list[Any]:
     return given
 
 
-def averaged(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+def averaged(
+    tables: Sequence[pd.DataFrame],
+    columns: Sequence[str],
+    orders: Sequence[str | None] = (),
+) -> pd.DataFrame:
     """The mean of these columns over tables of the same rows; `_se` is its standard error, n their number.
 
-    The standard error is the standard deviation (n - 1) divided by the root of n: NaN for a single one.
+    The standard error is the standard deviation (n - 1) divided by the root of n: NaN for a single one. With
+    `orders`, one for each table, the same stands beside it for the tables of each order: logit_ABBA, logit_se_ABBA,
+    n_ABBA. That is so where there are two orders (`has_two`); a table without one is in neither.
     """
     rows = pd.concat([table[list(columns)].astype(float) for table in tables]).groupby(level=0)
-    return tables[0].assign(
+    means = tables[0].assign(
         **dict(rows.mean()), **dict(rows.sem().add_suffix("_se")), n=len(tables)
     )
+    if not has_two(orders):
+        return means
+    found = [*columns, *(f"{column}_se" for column in columns), "n"]
+    for order in ORDERS:
+        own = [table for table, of_table in zip(tables, orders, strict=True) if of_table == order]
+        means = means.join(averaged(own, columns)[found].add_suffix(f"_{order}"))
+    return means
+
+
+def has_two(orders: Sequence[str | None]) -> bool:
+    """Whether both `ORDERS` are among these."""
+    return set(ORDERS) <= set(orders)
 
 
 # ---- sentences with two names ----
@@ -215,14 +239,16 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
         if number % 2:
             first = giver
             second = answer
+            order = BABA
         else:
             first = answer
             second = giver
+            order = ABBA
         frame, place, thing = (str(rng.choice(words)) for words in (FRAMES, places, things))
         text, other = (
             frame.format(first, second, place, subject, thing) for subject in (giver, answer)
         )
-        prompts.append(Prompt(text, f" {answer}", f" {giver}", other))
+        prompts.append(Prompt(text, f" {answer}", f" {giver}", other, order))
     return prompts
 
 

@@ -18,7 +18,7 @@ from itertools import product
 from math import prod
 
 from gptviz.analysis.alignment import are_in_step
-from gptviz.analysis.names import once_and_again, renamed
+from gptviz.analysis.names import once_and_again, order_of, renamed
 from gptviz.analysis.other_texts import COMES_AGAIN, OF_NAMES, ORDER, THIRD
 from gptviz.analysis.prompts import NAMES, PLACES, THINGS, Prompt
 from gptviz.engine.given import ids_of
@@ -230,7 +230,8 @@ def _prompt(
         other = _HOLE.sub(lambda hole: next(in_order), template)
     else:
         other = _written(template, exchanged)
-    return Prompt(text, f" {chosen[ANSWER]}", f" {chosen[INSTEAD]}", other)
+    order = order_of(text, chosen[ANSWER], chosen[INSTEAD])
+    return Prompt(text, f" {chosen[ANSWER]}", f" {chosen[INSTEAD]}", other, order)
 
 
 def _third(chosen: Mapping[str, str], lists: Mapping[str, Sequence[str]]) -> str:

@@ -6,6 +6,7 @@ function that measures it, with the question, the other text and the baseline fi
     votes          what each part writes for the answer and against the other word (`logit_attribution`)
     knock_out      what the difference loses without each part (`ablation`)
     patching       what each place carries of the difference between the two texts (`activation_patching`)
+    role_patching  the same by block and role, over texts with two names (`role_patches`)
     path_patching  what one head passes to another, or to the logits (`patched_paths`)
     ranking        the heads in the order in which a circuit needs them (`circuit_search`)
     circuit        few heads that keep the difference (`circuit_search`)
@@ -13,13 +14,15 @@ function that measures it, with the question, the other text and the baseline fi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
+from gptviz.analysis.abc_means import ABC
 from gptviz.analysis.ablation import BASELINES, check, knock_out
 from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.against import difference
@@ -29,10 +32,12 @@ from gptviz.analysis.circuit_search import Circuit, Ranking, circuit, ranking
 from gptviz.analysis.circuit_story import story
 from gptviz.analysis.copied_story import copied_story
 from gptviz.analysis.logit_attribution import attributions, source_tokens
+from gptviz.analysis.names import order_of
 from gptviz.analysis.other_texts import SAME_ANSWER, other_texts
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
 from gptviz.analysis.patches import value_of
-from gptviz.analysis.prompts import OF_OTHER, Prompt, is_many
+from gptviz.analysis.prompts import OF_OTHER, ORDERS, Prompt, has_two, is_many
+from gptviz.analysis.role_patches import role_patching
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
@@ -78,6 +83,36 @@ class WhichPart:
         """The mean of `differences`."""
         return float(np.mean(self.differences))
 
+    @property
+    def orders(self) -> list[str | None]:
+        """Of each text "ABBA" where its answer is the name that it has first, "BABA" where it is the second.
+
+        None for a text that does not name the answer once and the other word twice.
+        """
+        return [
+            order_of(text, *(self.lm.decode([word]) for word in question))
+            for text, question in zip(self.texts, self.questions, strict=True)
+        ]
+
+    def by_order(self) -> dict[str, "WhichPart"]:
+        """The same question of the texts of either order, "ABBA" and "BABA": every mean of theirs alone.
+
+        Empty where the texts do not have both orders; a text without one is in neither.
+        """
+        orders = self.orders
+        if not has_two(orders):
+            return {}
+        return {order: self._of_texts([own == order for own in orders]) for order in ORDERS}
+
+    def _of_texts(self, chosen: Sequence[bool]) -> "WhichPart":
+        """The same question of the texts that are chosen, (texts,)."""
+
+        def of(values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(compress(values, chosen))
+
+        others = of(self.others)
+        return replace(self, texts=of(self.texts), questions=of(self.questions), others=others)
+
     def votes(self, **options: Any) -> pd.DataFrame:
         """What each part writes for the answer and against the other word: see `attributions`."""
         return attributions(self.lm, *self._asked(), **options)
@@ -96,6 +131,11 @@ class WhichPart:
         """What each place carries of the difference between the two texts: see `patching`."""
         text, questions = self._asked()
         return patching(self.lm, text, self._other(), questions, **options)
+
+    def role_patching(self, **options: Any) -> pd.DataFrame:
+        """The same at IO, S1, S1+1, S2 and END of two names, of texts of any lengths: see `role_patching`."""
+        text, questions = self._asked()
+        return role_patching(self.lm, text, self._other(), questions, **options)
 
     def path_patching(
         self, receivers: str | Sequence[Receiver] = LOGITS, **options: Any
@@ -207,15 +247,16 @@ def which_part(
             that `gptviz.analysis.other_texts` makes: with two names, the same text in which the other one comes again.
         measure: what a circuit keeps: the "logit" difference, or the "probability" of the answer.
         baseline: what a muted part gives: "zero", its "mean" over the text, or over a "sample", or with "other"
-            what it gives in the other text. Without one it is the mean over the text, and for the story that over
-            a sample. (A `story` has no other text, and needs one of the three.)
+            what it gives in the other text, or with "abc", of two names, its mean over sentences with three different
+            ones, position by position (`gptviz.analysis.abc_means`). Without one it is the mean over the text, and
+            for the story that over a sample. (A `story` takes one of the first three.)
 
     Raises ValueError for unknown tokens, measures and baselines, for the same token twice, for one of the two
     words without the other, and for lists of different lengths.
     """
     one_of("measure", measure, MEASURES)
     if baseline is not None:
-        one_of("baseline", baseline, (*BASELINES, OF_OTHER))
+        one_of("baseline", baseline, (*BASELINES, OF_OTHER, ABC))
     texts = _listed("text", text, 1)
     count = len(texts)
     if (answer is None) != (instead is None):

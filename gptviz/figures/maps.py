@@ -44,6 +44,7 @@ class Map:
     color: str | None = None  # of the title
     written: bool = False  # whether the numbers stand in the cells, too
     texts: Sequence[Sequence[str]] | None = None  # (R, T): what stands in the cells instead
+    errors: Floats | None = None  # (R, T): standard errors of the changed run's cells, for a hover
     key: Sequence[str] = ()  # lines above it that say what is what, as the figure's words
 
     @property
@@ -230,13 +231,15 @@ def _in_two_lines(label: str) -> str:
 
 
 def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
-    """The data of a hover on each cell, (R, T, 2 or 3): its position, and its number in each run."""
+    """The data of a hover on each cell, (R, T, 2 to 4): its position, its number in each run, its error if known."""
     cells = [np.asarray(run) for run in panel.cells.all]
+    if panel.errors is not None:
+        cells.append(np.asarray(panel.errors))
     if positions is None:
         column_positions = np.arange(cells[0].shape[1])
     else:
         column_positions = np.asarray(positions)
-    # (R, T) each -> (R, T, 2 or 3)
+    # (R, T) each -> (R, T, 2 to 4)
     return np.stack(
         [np.broadcast_to(column_positions, cells[0].shape), *cells], axis=2, dtype=np.float32
     )
@@ -248,6 +251,8 @@ def _says(panel: Map, place: str) -> str:
     else:
         words = [f" {marks.UNCHANGED}", f" {marks.CHANGED}"]
     numbers = ", ".join(f"%{{customdata[{i}]:.3r}}{word}" for i, word in enumerate(words, start=1))
+    if panel.errors is not None:
+        numbers += f" ± %{{customdata[{len(words) + 1}]:.2r}}"
     unit = panel.unit or panel.title
     return f"%{{y}} {place}:<br>{unit} {numbers}"
 

@@ -6,7 +6,7 @@ bar's, if somebody chose that, else for what the model says first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,23 +14,30 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from gptviz import LanguageModel
 from gptviz.analysis import templates
 from gptviz.analysis.activation_patching import DIRECTIONS
+from gptviz.analysis.names import order_of
 from gptviz.analysis.other_texts import COMES_AGAIN, OF_NAMES, with_others_of
 from gptviz.analysis.prompts import (
+    ABBA,
+    BABA,
     OF_OTHER,
     Prompt,
     averaged,
     baseline_of,
+    has_two,
     left_out,
     measured,
 )
 from gptviz.analysis.ready_made import KINDS, ready_made
 from gptviz.both import Both
-from gptviz.digits import plus_minus, significant
+from gptviz.digits import fixed, plus_minus, significant
 from gptviz.engine.kinds import Model
+from gptviz.figures.maps import Map, maps
+from gptviz.figures.marks import Floats
 from gptviz.ui import sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.models.budget import still_here
@@ -72,6 +79,16 @@ _BOX = "many_file"
 Left = list[tuple[str, str]]  # texts that are left out, and why
 
 
+@dataclass(frozen=True)
+class Grid:
+    """A map of means: the names of its rows and columns, its cells row by row, and what is said of it."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    caption: str
+    alt: str
+
+
 def section(
     scene: Scene,
     explained: Question,
@@ -86,16 +103,18 @@ def section(
     choice: Callable[[], Any] = lambda: None,
     more: Callable[[pd.DataFrame], str] = lambda _: "",
     color: str | None = None,
+    grid: Grid | None = None,
 ) -> None:
     """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
     The function takes a text, or a pair as its `clean` and `corrupt`. Of its `columns` `drawn` is shown, with
     its sign; `here` gives the same rows of this page's prompt, of which `explained` is asked, and is called only
-    beside means. `names` are what the rows are called, `words` what one is ("the share of {}") and its unit.
-    `choice` draws what is chosen about the set, and `more` says what else the means say. `color` is that of the
-    bars where they have no sign. Sentences with two names have an other text of the same kind as the page's.
+    beside means; it has no rows where that is of another form. `names` are what the rows are called, `words` what
+    one is ("the share of {}") and its unit. `choice` draws what is chosen about the set, and `more` says what else
+    the means say. `color` is that of the bars where they have no sign. With a `grid` the means are a map instead of
+    bars. Sentences with two names have an other text of the same kind as the page's.
     """
-    pairs = function.__name__ == "patching"
+    pairs = "direction" in options
     st.subheader("Over many texts", anchor=False)
     kind = other_text.kind_of(scene)
     of_sets = kind if kind in OF_NAMES else COMES_AGAIN
@@ -103,6 +122,8 @@ def section(
     choice()
     if explained.is_chosen:
         prompts = [_asked_by(explained, prompt) for prompt in prompts]
+    if SET.value == FILE:
+        prompts = [_in_order(scene.lm, prompt) for prompt in prompts]
     request = (
         st.session_state.get(_LINES) if SET.value == FILE else SET.value,
         (SENTENCE.value, LISTS.value) if SET.value == TEMPLATE else None,
@@ -157,8 +178,11 @@ def section(
         not_averaged = ["metric", "effect"]
     else:
         not_averaged = []
+    orders = [prompt.order for prompt in read_prompts]
     tables = per_text.map(
-        lambda frames: averaged([frame.drop(columns=not_averaged) for frame in frames], columns)
+        lambda frames: averaged(
+            [frame.drop(columns=not_averaged) for frame in frames], columns, orders
+        )
     )
     column, sign = drawn
     noun, unit = words
@@ -169,10 +193,7 @@ def section(
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
     largest = rows[0]
     logits = np.array([logit for _, _, logit in results])
-    if n > 1:
-        spread = logits.std(ddof=1) / n**0.5
-    else:
-        spread = np.nan
+    spread = standard_error(logits)
     statistic = f"mean ± standard error, n = {n}"
     if means.was is not None:
         statistic = f"before the change {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
@@ -191,46 +212,33 @@ def section(
         certainty = f"With fewer than {ENOUGH} texts, the standard error is only a rough guess."
     else:
         certainty = "A single text has no standard error."
+    own = here()
+    of_own = ""
+    if len(own):
+        of_own = f"{above} it is {significant(sign * own[column].iloc[largest])}{measure}. "
     prose(
         f"Over **{counted(n, 'text')}**, the largest of {counted(len(mean), 'mean')} is "
         f"{noun.format(names[largest])}: "
         f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
-        f"{above} it is {significant(sign * here()[column].iloc[largest])}{measure}. "
-        f"The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
-        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}{muted}{more(tables.now)}"
+        f"{of_own}The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
+        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}"
+        f"{_by_order(tables.now.iloc[largest], drawn, logits, orders)}{muted}{more(tables.now)}"
     )
-    caption = f"Largest means, with their standard errors: {len(rows)} of {len(mean)}."
-    if tables.was is not None:
-        caption += (
-            " Outlines show the unchanged model. Where a line names no token and none is chosen above, each "
-            "model is measured on its own first choice."
-        )
-    st.caption(caption)
-    sheet.bars(
-        replace(scene, files_say=()),  # the other text of the page's prompt
-        "many",
-        means.map(lambda pair: pair[0][rows]),
-        [names[i] for i in rows],
-        unit,
-        f"The largest means over {n} texts, with standard errors: {unit}.{muted}".rstrip("."),
-        says=means.map(
-            lambda estimates: [
-                f"{names[i]}: {plus_minus(estimates[0][i], estimates[1][i])} {unit}, n = {n}"
-                for i in rows
-            ]
-        ),
-        lying=True,
-        signed=color is None,
-        colors=color,
-        errors=error[rows],
-        height=ROW * len(rows) + 80,
-    )
+    drawn_means = _Means(means, names, unit, n, muted)
+    shown = replace(scene, files_say=())  # without the other text of the page's prompt
+    if grid is None:
+        _bars(shown, drawn_means, rows, color)
+    else:
+        _map(shown, drawn_means, grid)
     note = f"Means over {counted(n, 'text')}. A column ending in _se is a standard error; n is the number of texts."
+    if has_two(orders):
+        note += " Columns of ABBA are of the texts whose answer is named first, those of BABA of the others."
     with sheet.details("many texts"):
         sheet.numbers_of("many", tables, note, what="many texts", missing="–")
-        texts = pd.DataFrame(read_prompts).map(
-            lambda cell: show_id(scene.lm, cell) if isinstance(cell, int) else cell
-        )
+        texts = pd.DataFrame(read_prompts)
+        if not any(orders):
+            texts = texts.drop(columns="order")
+        texts = texts.map(lambda cell: show_id(scene.lm, cell) if isinstance(cell, int) else cell)
         sheet.numbers_of("many-texts", texts, what="the set of texts", missing="–")
         arguments: dict[str, Any] = {
             "clean" if pairs else "text": [item.text for item in read_prompts]
@@ -240,6 +248,106 @@ def section(
         if options.get("baseline") == OF_OTHER:
             arguments["baseline"] = [baseline_of(scene.lm, item) for item in read_prompts]
         sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
+
+
+@dataclass(frozen=True)
+class _Means:
+    """What is drawn: means and standard errors, (rows,) each, the rows' names, the unit, and over how many texts."""
+
+    values: Both[tuple[NDArray[np.float64], NDArray[np.float64]]]
+    names: Sequence[str]
+    unit: str
+    n: int
+    muted: str
+
+
+def _bars(scene: Scene, means: _Means, rows: Sequence[int], color: str | None) -> None:
+    """Draw a bar for each of the largest means."""
+    caption = f"Largest means, with their standard errors: {len(rows)} of {len(means.names)}."
+    if means.values.was is not None:
+        caption += (
+            " Outlines show the unchanged model. Where a line names no token and none is chosen above, each "
+            "model is measured on its own first choice."
+        )
+    st.caption(caption)
+    alt = (
+        f"The largest means over {means.n} texts, with standard errors: {means.unit}.{means.muted}"
+    )
+    sheet.bars(
+        scene,
+        "many",
+        means.values.map(lambda pair: pair[0][rows]),
+        [means.names[i] for i in rows],
+        means.unit,
+        alt.rstrip("."),
+        says=means.values.map(
+            lambda estimates: [
+                f"{means.names[i]}: {plus_minus(estimates[0][i], estimates[1][i])} {means.unit}, n = {means.n}"
+                for i in rows
+            ]
+        ),
+        lying=True,
+        signed=color is None,
+        colors=color,
+        errors=means.values.now[1][rows],
+        height=ROW * len(rows) + 80,
+    )
+
+
+def _map(scene: Scene, means: _Means, grid: Grid) -> None:
+    """Draw the means as a map of rows and columns; a hover says the standard error."""
+    st.caption(grid.caption)
+    size = (len(grid.rows), len(grid.columns))
+    cells: Both[Floats] = means.values.map(lambda pair: pair[0].reshape(size))  # (rows,) -> (R, C)
+    errors: NDArray[np.float64] | None = means.values.now[1].reshape(size)  # (rows,) -> (R, C)
+    if means.n == 1:
+        errors = None
+    panel = Map("", cells, unit=means.unit, errors=errors, texts=_in_cells(cells.now))
+    place = f"at %{{x}} (mean of {counted(means.n, 'text')})"
+    fig = maps([panel], grid.rows, grid.columns, None, scene.mode, large=True, place=place)
+    alt = f"{grid.alt}: means over {counted(means.n, 'text')}, in {means.unit}"
+    scene.chart(fig, key="many_map", alt=alt)
+
+
+def _in_cells(cells: Floats) -> list[list[str]]:
+    """What stands in the cells of a map, to one decimal; nothing where that is 0."""
+    written = np.vectorize(lambda value: fixed(float(value), 1), otypes=[object])(cells)  # (R, C)
+    written[np.abs(cells) < 0.05] = ""
+    return [[*row] for row in written]
+
+
+def standard_error(numbers: NDArray[np.floating]) -> float:
+    """That of a mean of numbers, (n,): NaN for a single one."""
+    if len(numbers) == 1:
+        return np.nan
+    return float(numbers.std(ddof=1) / len(numbers) ** 0.5)
+
+
+NAMED = {ABBA: "the answer is named first", BABA: "the other name is"}
+
+
+def _by_order(
+    row: pd.Series,
+    drawn: tuple[str, int],
+    logits: NDArray[np.float64],
+    orders: Sequence[str | None],
+) -> str:
+    """A sentence with a blank before it: a row's mean and the logit difference in either order of names.
+
+    "" where the texts do not have both.
+    """
+    if not has_two(orders):
+        return ""
+    column, sign = drawn
+    of_orders = []
+    for order, first in NAMED.items():
+        own = logits[[one == order for one in orders]]
+        mean = plus_minus(sign * row[f"{column}_{order}"], row[f"{column}_se_{order}"])
+        itself = plus_minus(own.mean(), standard_error(own))
+        of_orders.append(
+            f"**{mean}** where {first} ({order}, n = {len(own)}; logit difference {itself})"
+        )
+    return f" The two orders of names apart: {', '.join(of_orders)}."
 
 
 def beginning(text: str, length: int) -> str:
@@ -290,7 +398,8 @@ def _choose(
         st.caption(
             "The two texts of a pair need the same number of tokens; different pairs may differ in length. We "
             "patch a head at all positions, and anything else at the last token, where the answer is read. Other "
-            "positions cannot be averaged over texts of different lengths."
+            "positions cannot be averaged over texts of different lengths; of sentences with two names, those "
+            "with a role can."
         )
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="gv_many_sets"
@@ -385,6 +494,14 @@ def _asked_by(explained: Question, prompt: Prompt) -> Prompt:
     if prompt.token is not None:
         return prompt
     return replace(prompt, token=explained.token, against=explained.against)
+
+
+def _in_order(lm: LanguageModel, prompt: Prompt) -> Prompt:
+    """The prompt of a file's line with the order of its two names, where both are asked for."""
+    if not isinstance(prompt.token, int) or not isinstance(prompt.against, int):
+        return prompt
+    words = (lm.decode([word]) for word in (prompt.token, prompt.against))
+    return replace(prompt, order=order_of(prompt.text, *words))
 
 
 def _of_bar(explained: Question) -> tuple[int | None, ...]:

@@ -66,7 +66,7 @@ def test_what_is_no_sentence_with_two_names_is_refused(mini):
     few = indirect_objects(mini, LEAST - 1)
     with pytest.raises(ValueError, match="11 sentences with two names given; a story needs 12"):
         story(mini, few)
-    with pytest.raises(ValueError, match=r"sentence 11, .* a story needs one token once"):
+    with pytest.raises(ValueError, match=r"sentence 11, .* two names need one token once"):
         story(mini, [*few, Prompt("Mary met John", " Mary", " John")])
     with pytest.raises(ValueError, match="must be one of zero, mean, sample"):
         story(mini, baseline="none")

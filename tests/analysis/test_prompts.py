@@ -5,6 +5,7 @@ import pytest
 
 from gptviz.analysis import attributions, knock_out, patching
 from gptviz.analysis.ablation import MEASURED
+from gptviz.analysis.names import order_of
 from gptviz.analysis.patches import HEAD_SITES
 from gptviz.analysis.prompts import averaged, indirect_objects, is_many, left_out
 from tests.analysis.written_out import Told
@@ -105,3 +106,45 @@ def test_the_sentences_have_one_length_and_two_answers(mini, lm):
     assert (table["n"] == 3).all()
     with_characters = type(mini)(lm.model, lm.tokenizer, lm.config, "other")
     assert len(indirect_objects(with_characters, 2)) in (0, 2)
+
+
+def test_an_order_is_that_of_the_text_whatever_was_left_out(mini):
+    prompts = indirect_objects(mini, 24)[3:]
+    for prompt in (*prompts[::3], *prompts[1::5]):
+        letters = {prompt.token[1:]: "A", prompt.against[1:]: "B"}
+        named = [
+            letters[word] for word in [*prompt.text.split(), prompt.token[1:]] if word in letters
+        ]
+        assert prompt.order == "".join(named) and prompt.order in ("ABBA", "BABA")
+        assert order_of(prompt.text, prompt.token, prompt.against) == prompt.order
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("Mary met Tom, and Tom gave a key to", "ABBA"),
+        ("Tom met Mary, and Tom gave a key to", "BABA"),
+        ("Tom met Tom, and Mary gave a key to", None),
+        ("Tomato soup: Tom met Mary, and Tom gave it to", "BABA"),
+        ("Mary met Tom, and Mary gave a key to", None),
+        ("Mary met Tom", None),
+    ],
+)
+def test_a_text_has_an_order_where_the_other_name_comes_again(text, order):
+    assert order_of(text, " Mary", " Tom") == order and order_of(text, " ", " Tom") is None
+
+
+def test_the_means_of_each_order_are_those_of_its_texts_alone():
+    lm = random_lm(3)
+    tables = [knock_out(lm, ids, target) for ids, target in zip(IDS, TARGETS, strict=True)]
+    tables = [*tables, tables[0].assign(logit=tables[0]["logit"] + 1)]
+    means = averaged(tables, MEASURED, ["BABA", None, "ABBA", "BABA"])
+    of_all = averaged(tables, MEASURED)
+    assert means[[*of_all.columns]].equals(of_all)
+    logits = np.stack([tables[i]["logit"] for i in (0, 3)])
+    assert np.allclose(means["logit_BABA"], logits.mean(0)) and (means["n_BABA"] == 2).all()
+    assert np.allclose(means["logit_se_BABA"], logits.std(0, ddof=1) / 2**0.5)
+    assert np.allclose(means["rise_ABBA"], tables[2]["rise"]) and (means["n_ABBA"] == 1).all()
+    assert means["rise_se_ABBA"].isna().all()
+    for orders in (["BABA", None, None, "BABA"], ["ABBA"] * 4, ()):
+        assert averaged(tables, MEASURED, orders).equals(of_all)

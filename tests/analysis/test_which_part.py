@@ -69,6 +69,24 @@ def test_many_texts_have_means_and_no_circuit(mini):
         bench.circuit()
 
 
+def test_the_texts_of_each_order_are_asked_apart(mini):
+    """With one sentence left out, so that every other one is no order."""
+    prompts = indirect_objects(mini, 6)[1:]
+    words = zip(*(prompt.target for prompt in prompts), strict=True)
+    bench = mini.which_part([prompt.text for prompt in prompts], *map(list, words))
+    apart = bench.by_order()
+    for order, first in (("ABBA", "token"), ("BABA", "against")):
+        own = [prompt for prompt in prompts if prompt.text.split()[1] == getattr(prompt, first)[1:]]
+        assert apart[order].texts == tuple(prompt.text for prompt in own) and len(own) in (2, 3)
+        assert apart[order].others == tuple(prompt.other for prompt in own)
+        same(
+            apart[order].knock_out(),
+            mini.knock_out([p.text for p in own], [p.target for p in own], baseline="mean"),
+        )
+    assert bench.orders == [prompt.order for prompt in prompts]
+    assert apart["BABA"].by_order() == {} and mini.which_part("The man took off").orders == [None]
+
+
 REPEATS = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 

@@ -12,6 +12,7 @@ from gptviz.analysis.answer_looks import LOOKS, answer_looks
 from gptviz.analysis.circuit_search import parse
 from gptviz.analysis.circuit_texts import circuit_on
 from gptviz.analysis.ready_made import ready_made
+from gptviz.analysis.role_patches import ROLES, role_patching
 from gptviz.analysis.templates import filled, read_lists
 from gptviz.digits import percent, plus_minus, significant
 from gptviz.figures.theme import palette
@@ -181,6 +182,100 @@ def test_each_ready_made_set_is_averaged(mini, kind):
     order = np.argsort(-np.abs(mean), kind="stable")[:12]
     assert np.allclose(charts(at)[-1]["data"][0]["x"], mean[order], atol=2e-5)
     assert f"n = {len(prompts)})" in prose(at) and prompts[0].other in prose(at)
+
+
+@pytest.mark.parametrize("page", ["why", "knock_out"])
+def test_the_two_orders_of_names_stand_apart(mini, page, monkeypatch):
+    """Said of a file with some of the ready-made sentences, and of a part of a changed set as well."""
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    prompts = [p for number, p in enumerate(ready_made(mini, "names")) if number % 5]
+    lines = ["\t".join([p.text, "", *(f"·{word[1:]}" for word in p.target)]) for p in prompts]
+    at = of_set(page, (*lines, "The man took off"), **QUERY[page])
+    function = mini.attribution
+    column = "contribution"
+    sign = 1
+    if page == "knock_out":
+        function = mini.knock_out
+        column = "effect"
+        sign = -1
+    texts = [*(p.text for p in prompts), "The man took off"]
+    of_all = function(texts, [*(p.target for p in prompts), None])
+    largest = int(of_all[column].abs().argmax())
+    apart = []
+    for place in (0, 1):  # whether the answer, or the other name, is the second word
+        own = [p for p in prompts if p.text.split()[1] == p.target[place][1:]]
+        row = function([p.text for p in own], [p.target for p in own]).iloc[largest]
+        ids = [[mini.encode(word)[0] for word in p.target] for p in own]
+        logits = [mini.trace(p.text, keep=[]).logits(-1).double() for p in own]
+        pairs = zip(logits, ids, strict=True)
+        ahead = [float(row[answer] - row[instead]) for row, (answer, instead) in pairs]
+        itself = plus_minus(np.mean(ahead), np.std(ahead, ddof=1) / len(own) ** 0.5)
+        order = ("ABBA", "BABA")[place]
+        first = ("the answer is named first", "the other name is")[place]
+        mean = plus_minus(sign * row[column], row[f"{column}_se"])
+        apart.append(
+            f"**{mean}** where {first} ({order}, n = {len(own)}; logit difference {itself})"
+        )
+    assert f"The two orders of names apart: {', '.join(apart)}." in words(at)
+    opened(at, "numbers_many", "numbers_many-texts")
+    table, of_texts = (at.dataframe[i].value for i in (0, 1))
+    assert (table["n_ABBA"] + table["n_BABA"] == len(prompts)).all()
+    assert of_texts["order"].fillna("").tolist() == [*(p.order for p in prompts), ""]
+
+
+def test_a_set_of_one_order_has_no_two_means():
+    written = {
+        "many_template": "When {A} and {B} left, {B} spoke to",
+        "many_lists": "A, B: Tom, Mary",
+    }
+    at = run_page("why", text="The man took off", many="template", **written)
+    assert "n = 2)" in prose(at) and "ABBA" not in prose(at)
+    at = run_page("why", text="The man took off", many="pronoun")
+    assert "n = 24)" in prose(at) and "ABBA" not in prose(at)
+
+
+def test_patches_by_role_are_a_map_over_sentences_of_any_length(mini, monkeypatch):
+    """Two of a file have other lengths, and a third one has no roles; the text above has none either."""
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    pairs = [
+        ("When Mary and Tom left, Tom spoke to", "When Mary and Tom left, Mary spoke to"),
+        ("Then Tom met Mary, and Tom gave a key to", "Then Tom met Mary, and Mary gave a key to"),
+    ]
+    lines = ["\t".join([*pair, "·Mary", "·Tom"]) for pair in pairs]
+    query = {"other": "The girl took off", "patch_many": "roles"}
+    at = of_set("patching", (*lines, "\t".join([*PAIRS[0], "·Mary", "·Tom"])), **query)
+    both = (" Mary", " Tom")
+    table = role_patching(mini, *map(list, zip(*pairs, strict=True)), both, direction="noising")
+    change = table["change"].to_numpy(float)
+    error = table["change_se"].to_numpy(float)
+    shape = (mini.config.n_layers, len(ROLES))
+    cells = charts(at)[-1]["data"][0]
+    assert np.allclose(cells["z"], change.reshape(shape), atol=2e-5)
+    assert np.allclose(np.array(cells["customdata"])[..., 2], error.reshape(shape), atol=2e-5)
+    assert cells["y"] == [f"into {block}" for block in range(mini.config.n_layers)]
+    largest = int(np.abs(change).argmax())
+    name = f"block {largest // len(ROLES)} at {[*ROLES][largest % len(ROLES)]}"
+    mean = f"**{plus_minus(change[largest], error[largest])}** logits"
+    assert f"a patch of the residual stream into {name} moves: {mean}" in words(at)
+    assert "In the two texts above it is" not in words(at)
+    assert "the text has ·Mary 0 times and ·Tom 0 times" in at.warning[-1].value
+    opened(at, "numbers_many")
+    picture = left_by_program(at, "in_code_many")["picture"]
+    assert np.allclose(picture["change"].to_numpy(float), change, atol=2e-5)
+
+
+def test_the_roles_of_the_text_above_stand_beside_those_of_the_set(mini, monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    text = "When Tom and Mary left the garden, Tom gave the flowers to"
+    at = run_page("patching", text=text, many="names", patch_many="roles", whole="on")
+    prompts = ready_made(mini, "names")
+    lists = ([getattr(p, name) for p in prompts] for name in ("text", "other", "target"))
+    table = role_patching(mini, *lists, direction="noising")
+    largest = int(table["change"].abs().argmax())
+    again = text.replace(", Tom", ", Mary")
+    here = role_patching(mini, text, again, (" Mary", " Tom"), direction="noising")["change"]
+    assert f"In the two texts above it is {significant(here[largest])} " in words(at)
+    assert "n = 24)" in prose(at) and "(ABBA, n = 12; logit difference" in prose(at)
 
 
 def test_a_circuit_is_kept_on_many_texts(mini):

@@ -1,0 +1,70 @@
+"""Patches by role over many sentences with two names: a map of block and role, whatever their lengths."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+
+from gptviz import Run
+from gptviz.analysis.role_patches import ROLES, role_patching, roles_of
+from gptviz.ui import many, runs
+from gptviz.ui.shell.bench import Question
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.slow import worked
+
+BY_ROLE = "roles"  # among what is patched in a set of texts
+
+CAPTION = (
+    "IO is the name that is the answer, S1 and S2 are the two mentions of the other name, S1+1 is the token behind "
+    "S1, and END the last one, where the answer is read. They stand at other positions in other sentences; all other "
+    "positions have no role and are left out. A hover says the standard error."
+)
+
+
+def section(
+    scene: Scene,
+    explained: Question,
+    clean_and_corrupt: tuple[Run, Run],
+    answers: tuple[int, int],
+    way: str,
+    choice: Callable[[], object],
+) -> None:
+    """Draw the section of many texts with a map of block and role; `choice` draws what is patched.
+
+    `answers` are the answer of this page's clean text, and the word against which it stands.
+    """
+    blocks = range(scene.lm.config.n_layers)
+    many.section(
+        scene,
+        explained,
+        role_patching,
+        {"direction": way},
+        ["logit", "change"],
+        ("change", 1),
+        partial(_here, clean_and_corrupt, answers, way, scene.position),
+        [f"block {block} at {role}" for block in blocks for role in ROLES],
+        ("what a patch of the residual stream into {} moves", "logits"),
+        len(blocks) * len(ROLES),
+        choice,
+        grid=many.Grid(
+            [f"into {block}" for block in blocks],
+            [*ROLES],
+            CAPTION,
+            f"What a patch of the residual stream into each block moves, by role ({way})",
+        ),
+    )
+
+
+def _here(
+    clean_and_corrupt: tuple[Run, Run], answers: tuple[int, int], way: str, at: int
+) -> pd.DataFrame:
+    """The patches of this page's two texts; no rows where the clean one has no two names with these roles."""
+    clean, corrupt = (run.ids[: at + 1] for run in clean_and_corrupt)
+    run = clean_and_corrupt[0]
+    try:
+        roles_of(runs.model(run), clean, answers)
+    except ValueError:
+        return pd.DataFrame()
+    says = "{} of {} places patched".format
+    key = "patching_roles_stop"
+    return worked(run, role_patching, clean, corrupt, answers, says=says, key=key, direction=way)
