@@ -83,62 +83,60 @@ def side(votes: float) -> str:
     return f"for {preferred} over {other}"
 
 
-def read_most(where: int) -> str:
-    """A sentence on the token from which a block's heads took most; "" where no token gave anything."""
-    given = sheet.of(scene, numbers.heads_read, where, *asked).now.given.sum(axis=0)  # (n,)
+def all_heads_read() -> str:
+    """Sentences on what all heads of the block vote together, and from which token most; "" where they read none."""
+    given = read.now.given.sum(axis=0)  # (H, n) -> (n,)
+    if not np.isfinite(given).all() or not given.any():
+        return ""
+    most = int(np.abs(given).argmax())
+    source = words.Place(labels[most], most)
+    together = grids.map(lambda g: float(g[block, :n_heads].sum()))
+    said = f" All heads of block {block} together contribute **{together.arrow()}**."
+    how_much = portion(float(given[most]), float(given.sum()))
+    if how_much is None:
+        return f"{said} The largest single contribution to it was read from {source}."
+    return f"{said} {words.capital(how_much)} of that was read from {source}."
+
+
+def open_head_read() -> str:
+    """Beside the picture: from which token the open head read its vote; "" where it read none."""
+    given = read.now.given[head]  # (n,)
     if not np.isfinite(given).all() or not given.any():
         return ""
     most = int(np.abs(given).argmax())
     source = words.Place(labels[most], most)
     how_much = portion(float(given[most]), float(given.sum()))
     if how_much is None:
-        return f"The largest single contribution was read from {source}."
-    return f"{words.capital(how_much)} of that was read from {source}."
+        return f"Head {block}·{head} read the largest part of its vote from {source}."
+    return f"Head {block}·{head} read {how_much} of its vote from {source}."
 
 
-# the heads of a block are one
-groups = table.groupby(["part", "block"], dropna=False)["contribution"].sum()
-groups = groups.loc[groups.abs().sort_values(ascending=False).index]
-said: list[str] = []
-was_read = False
-for (part, where), share in groups.iloc[:2].items():
-    if part == "head" and n_heads > 1:
-        source = spoken("heads", where, None)
-    elif part == "head":
-        source = spoken(part, where, 0)
-    else:
-        source = spoken(part, where, None)
-    how_much = portion(share, logit.now)
-    agrees = bool(said) and share * groups.iloc[0] >= 0
-    if share == 0:
-        if not said:
-            said.append(f"No part of the model votes for {words.as_code(word)} or against it here.")
-        break
-    if agrees and part == "head" and n_heads > 1:
-        said.append(f"Next come {source}.")
-    elif agrees:
-        said.append(f"Next comes {source}.")
-    elif said or how_much is None:
-        said.append(f"The strongest vote {side(share)} comes from {source}.")
-    else:
-        said.append(f"{words.capital(how_much)} of the vote {side(share)} comes from {source}.")
-    if part == "head" and not was_read:
-        said.append(read_most(int(where)))
-        was_read = bool(said[-1])
-said.append(
-    f"This vote is the logit of {words.as_code(word)} after {here} (position {at}) minus "
-    f"{words.compared_with(against)}: **{logit.arrow()}**."
-)
+def strongest_vote() -> str:
+    """The first sentence: whose single vote is the strongest, and that others vote the other way."""
+    votes = table["contribution"].to_numpy(float)
+    most = int(np.abs(votes).argmax())
+    if votes[most] == 0:
+        return f"No part of the model votes for {words.as_code(word)} or against it here."
+    source = spoken(*table[KEYS].iloc[most])
+    said = f"The strongest vote {side(votes[most])} comes from {source}"
+    if not (votes * votes[most] < 0).any():
+        return f"{said}."
+    others = "others vote against"
+    if votes[most] < 0:
+        others = "others disagree"
+    return f"{said}; {others}."
+
+
 sheet.say(
     scene,
-    " ".join(filter(None, said)),
+    strongest_vote(),
     terms=["logit", "block", "head", "feed-forward"],
     about=values.map(lambda v: v[[*in_blocks, -1]]),
     what=f"the logit of {words.towards(word, against)} after {here}",
     sites=[("final", None)],
     position=at,
 )
-left, right = st.columns([5, 4], gap="medium")
+left, right = st.columns([5, 2], gap="medium")
 with left:
     falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
 
@@ -181,29 +179,15 @@ def open_cell(block: int, column: int) -> None:
 
 
 with right:
-    shown = sheet.shown(scene, values, label="The maps show")
-    verb = "its share is"
-    if shown == sheet.DIFFERENCE:
-        verb = "its share has changed by"
-    framed = (block, head)
-    if PART.value == "feed-forward":
-        framed = (block, len(columns) - 1)
-    alt = f"What every head and feed-forward layer contributes to {title}"
-    if scene.other is not None:
-        alt += f" ({shown})"
-    sheet.scene_of(scene, shown).chart(
-        figures.share_grid(Map("", grids).drawn(shown), columns, framed, verb, scene.mode),
-        key="why_grid",
-        alt=alt,
-        which=() if scene.other is None else (shown,),
-        on_cell=open_cell,
+    blue = f"blue for {words.as_code(against)}" if against else "blue against it"
+    words.prose(
+        f"Each bar is the vote of one part: orange for {words.as_code(word)}, {blue}. All votes add up to the "
+        f"logit of {words.as_code(word)} after {here} (position {at}) minus "
+        f"{words.compared_with(against)}: **{logit.arrow()}**."
     )
-    biases = ", a bias" if "attention bias" in set(table["part"]) else ""
-    text = f"Each cell is the vote of a head (by its number){biases} or a feed-forward layer (ff). "
-    text += "Click a head to open it."
-    if shown == sheet.DIFFERENCE:
-        text += f" Parts before a change differ only because the final {scene.norm} divides by another number."
-    st.caption(text)
+    if open_head_read():
+        words.prose(open_head_read())
+    st.caption("Click a bar to open its head.")
     parts = [
         change_menu.Part("head", block, head),
         change_menu.Part("attention", block),
@@ -234,6 +218,7 @@ st.subheader(f"What block {block}, head {head} read", anchor=False)
 sheet.end_unless_near("head_read")
 with st.container(horizontal=True, gap="small"):
     sheet.block_and_head_inputs(lm.config, block, head)
+shown = sheet.shown(scene, values, label="The maps show")
 given = read.now.given[head]  # (n,)
 looks = read.now.attention[head]  # (n,)
 share = grids.map(lambda g: float(g[block, head]))
@@ -263,6 +248,8 @@ else:
     if np.isfinite(given).all():
         done = "leaves the head nothing to contribute"
     text += f" Your change {done}."
+if n_heads > 1:
+    text += all_heads_read()
 words.prose(text)
 sheet.maps(
     scene,
@@ -400,6 +387,32 @@ many.section(
 # ---- details ----
 
 
+def all_parts() -> None:
+    """The map of all parts, in *Details*: the picture's numbers, and those too small for a bar of their own."""
+    verb = "its share is"
+    if shown == sheet.DIFFERENCE:
+        verb = "its share has changed by"
+    framed = (block, head)
+    if PART.value == "feed-forward":
+        framed = (block, len(columns) - 1)
+    alt = f"What every head and feed-forward layer contributes to {title}"
+    if scene.other is not None:
+        alt += f" ({shown})"
+    sheet.scene_of(scene, shown).chart(
+        figures.share_grid(Map("", grids).drawn(shown), columns, framed, verb, scene.mode),
+        key="why_grid",
+        alt=alt,
+        which=() if scene.other is None else (shown,),
+        on_cell=open_cell,
+    )
+    biases = ", a bias" if "attention bias" in set(table["part"]) else ""
+    text = f"Each cell is the vote of a head (by its number){biases} or a feed-forward layer (ff). "
+    text += "Click a head to open it."
+    if shown == sheet.DIFFERENCE:
+        text += f" Parts before a change differ only because the final {scene.norm} divides by another number."
+    st.caption(text)
+
+
 def by_token(found: numbers.HeadsRead) -> pd.DataFrame:
     """A row for each token, a column for each head of the block, and their sums."""
     heads = {f"head {h}": given for h, given in enumerate(found.given)}
@@ -414,6 +427,7 @@ caption = (
     "model's own number."
 )
 with sheet.details():
+    sheet.tab("Map", "every part", "map_why", all_parts)
     sheet.numbers_of("why", shares, caption, what="every part")
     what_read = "what was read"
     caption = "What each token gave through each head of the opened block; the last row is each head's share."

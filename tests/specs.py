@@ -91,7 +91,7 @@ def opened(at: Any, *keys: str) -> Any:
 
     Of a box of details a person has one tab open; here all that are asked for are drawn.
     """
-    tabs = {key for key in keys if key.startswith(("numbers_", "in_code", "claim_offer"))}
+    tabs = {key for key in keys if key.startswith(("numbers_", "map_", "in_code", "claim_offer"))}
     if tabs:
         drawn: set[str] = set()
         if DRAWN in at.session_state:

@@ -82,6 +82,7 @@ __all__ = [
     "side_by_side",
     "sideways",
     "start_page",
+    "tab",
     "trace",
     "worked",
 ]

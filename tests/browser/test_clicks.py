@@ -135,10 +135,12 @@ CLICKS = {
     ),
     "why": (
         {"against": 1647},
-        (("why_grid", (3, 4)), "block (?P<block>4) · head (?P<head>3)", {}),
         # a row is a head, whichever token's cell
         (("why_sources", (2, 6)), "head (?P<head>6)", {}),
         (("why_waterfall", 0, 11), r"block (?P<block>\d) · head (?P<head>\d)", {}),
+        (".st-key-details summary", "", {}),
+        ('.st-key-details [role=tab]:has-text("Map")', "", {}),
+        (("why_grid", (3, 4)), "block (?P<block>4) · head (?P<head>3)", {}),
     ),
 }
 

@@ -82,9 +82,9 @@ def direct(lm, t):
     table = attribution(t, lm.model, 12, 300, AT)
     sources = source_tokens(t, lm.model, 12, 300, AT)[5][:, : AT + 1]
     return {
-        (1, "z"): [table[table["block"].notna()]["contribution"]],
-        (2, "z"): [sources, t["attn", 5][:, AT, : AT + 1]],
-        (3, "y"): [sources.sum(0)],
+        (1, "z"): [sources, t["attn", 5][:, AT, : AT + 1]],
+        (2, "y"): [sources.sum(0)],
+        (-1, "z"): [table[table["block"].notna()]["contribution"]],
     }
 
 
@@ -136,7 +136,7 @@ def nats(lm, t):
 def test_what_is_drawn_is_what_the_analysis_gives(mini, page, query, drawn, edits):
     shown = query.get("shown", "changed")
     at = run_page(page, text=TEXT, token=AT, edits=edits, **query | {"shown": shown})
-    pictures = charts(opened(at, "emb_rows", "emb_positions"))
+    pictures = charts(opened(at, "emb_rows", "emb_positions", "map_why"))
     lm = mini.edited(*edits.split(",")) if edits else mini
     old = drawn(mini, mini.trace(TEXT))
     new = drawn(lm, lm.trace(TEXT))

@@ -63,7 +63,7 @@ def test_the_picture_of_a_changed_model_says_so(run_page):
 def test_the_picture_of_the_unchanged_model_is_its_own(run_page, name, query, pictures):
     """Nothing of it says a change, though one is made; all others of the page say it."""
     at = run_page(name, text=TEXT, edits="z.0.1=zero,embed@1=zero", **query)
-    opened(at, "emb_rows")  # of Embeddings, where the picture is behind an expander
+    opened(at, "emb_rows", "map_why")  # where the picture is behind an expander, or in Details
     files = saved(at, "gptviz.chart", "gptviz.matrix", "gptviz.arcs")
     own = [file for file in files if "unchanged" in file["stem"].split("-")]
     assert len(own) == pictures and len(files) > pictures

@@ -62,7 +62,7 @@ def test_what_is_drawn_is_attribution(run_page, mini, query):
 
     of_blocks = table[table["block"].notna()]  # the embedding comes before them, the shift after
     halves = of_blocks.groupby(["block", of_blocks["part"] == "feed-forward"])["contribution"].sum()
-    by_block = charts(at)[4]["data"][0]
+    by_block = charts(at)[3]["data"][0]
     assert np.allclose(by_block["y"][1:13], halves) and np.isclose(by_block["y"][-1], total)
     assert np.allclose(by_block["base"][1:-1], np.cumsum(by_block["y"][:-2]))
 
@@ -77,7 +77,7 @@ def test_what_is_drawn_is_attribution(run_page, mini, query):
     assert chips[position + 1 :] == [None] * (len(trace) - position - 1)
 
 
-def test_the_story_of_mill_against_town_is_said_in_words(run_page):
+def test_the_story_of_mill_against_town_is_said_in_words(run_page, mini):
     at = run_page("why", text=DEFAULT_TEXT, against=TOWN)
     assert sum_on_screen(at) == (
         63,
@@ -85,10 +85,15 @@ def test_the_story_of_mill_against_town_is_said_in_words(run_page):
         pytest.approx(8.9311, abs=1e-4),
     )
     said = words(at)
+    table = attribution(mini.trace(DEFAULT_TEXT), mini.model, MILL, TOWN)
+    most = table.loc[table["contribution"].abs().idxmax()]
+    assert (most["part"], most["block"]) == ("feed-forward", 5) and most["contribution"] > 0
     assert (
-        "More than half of the vote for `·mill` over `·town` comes from the heads of block 5."
-        in said
+        "The strongest vote for `·mill` over `·town` comes from the feed-forward layer of block 5; "
+        "others vote against." in said
     )
+    heads = table[(table["part"] == "head") & (table["block"] == 5)]["contribution"].sum()
+    assert f"All heads of block 5 together contribute **{heads:.2f}**." in said
     assert "Most of that was read from `·mill` (position 7)." in said
     assert "minus that of `·town`: **8.93**." in said
 
@@ -112,7 +117,7 @@ def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini, 
     direct = grid_of(attribution(trace, mini.model, target, 300))
     table = knock_out(mini, TEXT, (target, 300))
     total = -table["effect"].to_numpy().reshape(6, 10)
-    grid, scatter = charts(at)[5:]
+    grid, scatter = charts(at)[4:]
     assert np.allclose(grid["data"][0]["z"], total, atol=2e-5)
     assert np.allclose(scatter["data"][0]["x"], direct[:, :8].ravel(), atol=1e-6)
     assert np.allclose(scatter["data"][0]["y"], total[:, :8].ravel(), atol=2e-5)
@@ -142,7 +147,7 @@ def test_a_long_texts_attention_is_not_kept_and_yet_known(run_page, mini, monkey
             edits=edits,
             shown="changed",
         )
-    )[2]
+    )[1]
     trace = mini.trace(text, edits=[edits] if edits else [])
     found = source_tokens(trace, mini.model, 12, None, 8)[3]
     assert np.allclose(sources["data"][0]["z"], found[:, :9], atol=1e-6)
@@ -155,7 +160,7 @@ def test_any_text_is_explained(run_page, text):
     assert abs(total - own) < 1e-4
     assert len(given(at, "chips")["shares"]) == len(given(at, "chips")["tokens"])
     if text.startswith("<b>"):  # no token is markup
-        bars = charts(at)[3]["layout"]["xaxis"]["ticktext"]
+        bars = charts(at)[2]["layout"]["xaxis"]["ticktext"]
         assert "<" not in "".join(bars) and any("&lt;" in tick for tick in bars)
     assert charts(at)  # plain JSON: no NaN, which no browser reads
 
@@ -173,7 +178,8 @@ def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     new, old = (attribution(trace, mini.model, MILL) for trace in (changed, plain))
     _, total, own = sum_on_screen(at)
     assert total == pytest.approx(new["contribution"].sum()) and abs(total - own) < 1e-4
-    bars, grid, sources = (chart["data"] for chart in charts(at)[:3])
+    bars, sources = (chart["data"] for chart in charts(at)[:2])
+    grid = charts(opened(at, "map_why"))[-1]["data"]
     before = logit(plain, MILL)
     # the ghosts: each begins with its bar
     assert bars[1]["x"][-1] == pytest.approx(before, abs=1e-4)
@@ -219,7 +225,7 @@ def test_any_change_is_explained(run_page, edits):
 def with_panels(run_page, *names, **query):
     """The page with these panels open; closed they draw nothing."""
     at = run_page("why", **query)
-    assert len(charts(at)) == 5
+    assert len(charts(at)) == 4
     return opened(at, *(f"why_{name}_box" for name in names))
 
 
@@ -269,7 +275,7 @@ def test_rollout_is_drawn_instead(run_page, mini):
 @pytest.mark.parametrize("text", ["A", "once upon a time there was " * 60])
 def test_panels_of_any_text(run_page, text):
     at = with_panels(run_page, "paths", "flow", text=text)
-    assert len(charts(at)) == 8 and len(charts(at)[-1]["data"][0]["z"]) == 7
+    assert len(charts(at)) == 7 and len(charts(at)[-1]["data"][0]["z"]) == 7
 
 
 def test_of_equal_weights_none_is_where_a_head_looked_most(run_page):

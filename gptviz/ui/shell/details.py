@@ -54,7 +54,7 @@ class Tab(NamedTuple):
     draw: Callable[[], None]
 
 
-KINDS = ("Table", "Code", "Claim")  # in this order they stand in a box
+KINDS = ("Table", "Map", "Code", "Claim")  # in this order they stand in a box
 
 # keys of tabs, in the session: drawn without being opened, for somebody who reads all of a page at once
 DRAWN = "gptviz_details_drawn"
