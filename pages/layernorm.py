@@ -258,7 +258,7 @@ if lm.config.get("qk_norm"):
 
 caption = "One row per norm and token, before and after."
 if not now.has_mean:
-    caption += " Nothing is subtracted: each mean is 0 here, and the variance is the mean square."
+    caption += " Nothing is subtracted, so the mean square stands where a LayerNorm has a variance."
 with sheet.details():
     sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)
     sheet.code_of(

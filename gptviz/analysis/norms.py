@@ -52,8 +52,16 @@ def norm_grids(lm: LanguageModel, t: Trace, quantity: str) -> tuple[Grid, Grid]:
 
 @reads(*SITES)
 def norm_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
-    """`Trace.norms()`: a table with a row for each LayerNorm and token."""
-    return t.norms()
+    """`Trace.norms()`: a table with a row for each norm and token.
+
+    Of RMSNorms it has no means, which are not subtracted, and mean_square and mean_square_after in the place
+    of the variances.
+    """
+    architecture = architecture_of(lm.config)
+    if architecture.centred:
+        return t.norms()
+    table = t.norms().drop(columns=["mean", "mean_after"])
+    return table.rename(columns=lambda name: name.replace("variance", architecture.spread))
 
 
 @reads(*SITES)

@@ -122,6 +122,13 @@ class Architecture:
     called: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def spread(self) -> str:
+        """What a norm divides by the root of, as the column of a table is called: "variance", "mean_square"."""
+        if self.centred:
+            return "variance"
+        return "mean_square"
+
+    @property
     def past(self) -> tuple[str, str]:
         """The sites of the keys and the values that are kept for later tokens (a KV cache)."""
         kept = {site.in_past: name for name, site in self.sites.items()}

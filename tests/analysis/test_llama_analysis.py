@@ -373,11 +373,23 @@ def test_the_stream_is_the_sum_of_what_is_written(llama):
         "token",
         "id",
         "token_norm",
-        "first_variance",
-        "last_variance",
+        "first_mean_square",
+        "last_mean_square",
     ]
+    squares = t["resid_pre", 0].double().square().mean(-1)
+    assert table["first_mean_square"].to_numpy() == pytest.approx(squares.numpy(), rel=1e-5)
     lengths = llama.model.tok_emb.weight[IDS].norm(dim=-1)
     assert table["token_norm"].to_numpy() == pytest.approx(lengths.detach().numpy())
+
+
+def test_the_table_of_norms_says_what_an_rmsnorm_divides_by(llama):
+    t = llama.trace(IDS)
+    table = norms.norm_table(llama, t)
+    assert not [name for name in table if "variance" in name or name in ("mean", "mean_after")]
+    final = table[table["norm"] == "final"]
+    for column, key in (("mean_square", ("resid_post", 1)), ("mean_square_after", ("final", None))):
+        squares = t[key].double().square().mean(-1)
+        assert final[column].to_numpy() == pytest.approx(squares.numpy(), rel=1e-5)
 
 
 def test_the_steps_of_a_norm_are_those_of_the_module(llama):

@@ -30,7 +30,10 @@ def test_the_bricks_and_tables_are_what_transformers_computes(run_page, monkeypa
     assert worked["root"] == pytest.approx(root.item(), rel=1e-3)
     assert worked["times scale"] == pytest.approx(after[11].item(), rel=1e-3, abs=1e-4)
     frame = in_numbers(at, "layernorm")
-    assert len(frame) == 7 * len(lm.encode(TEXT)) and not frame["mean"].any()
+    assert len(frame) == 7 * len(lm.encode(TEXT)) and "variance" not in frame
+    row = frame[(frame["norm"] == "block 1 · norm2") & (frame["position"] == POSITION)]
+    assert row["mean_square"].item() == pytest.approx(x.square().mean().item(), rel=1e-4)
+    assert row["mean_square_after"].item() == pytest.approx(after.square().mean().item(), rel=1e-4)
     grid = np.array(
         charts(at)[0]["data"][0]["z"], float
     )  # logarithms, of which the largest is kept

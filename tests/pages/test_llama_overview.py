@@ -160,7 +160,7 @@ def test_words_and_tables_are_of_this_model(model, run_page):
     assert "position_norm" not in table
     first = sites["resid_pre", 0]
     np.testing.assert_allclose(table["token_norm"], first.norm(dim=-1), **CLOSE)
-    np.testing.assert_allclose(table["first_variance"], first.square().mean(dim=-1), **CLOSE)
+    np.testing.assert_allclose(table["first_mean_square"], first.square().mean(dim=-1), **CLOSE)
     norms = at_details(at, "before")
     last = sites["resid_post", 2][TOKEN]
     assert norms["before"].iloc[-1] == pytest.approx(float(last.square().mean()) ** 0.5, rel=1e-4)
