@@ -61,9 +61,9 @@ class Mean:
 
 @undisturbed
 def abc_mean(lm: LanguageModel, ids: Sequence[int], answer: int, instead: int | None) -> Mean:
-    """The means of `z`, `attn_out` and `mlp_out` over `three_names` of this text, as the model reads them, edits and all.
+    """The means of `z`, `attn_out` and `mlp_out` over `three_names` of this text.
 
-    Raises ValueError as `three_names` does.
+    The model reads those with its own edits, if it has any. Raises ValueError as `three_names` does.
     """
     sites = ("z", "attn_out", "mlp_out")
     keys: list[Key] = [(site, block) for block in range(lm.config.n_layers) for site in sites]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gptviz import LanguageModel
 from gptviz.analysis import templates
+from gptviz.analysis.abc_means import ABC, COUNT
 from gptviz.analysis.activation_patching import DIRECTIONS
 from gptviz.analysis.names import order_of
 from gptviz.analysis.other_texts import COMES_AGAIN, OF_NAMES, with_others_of
@@ -61,7 +62,8 @@ def at_most(text: str, length: int) -> str:
 SET: Param[str | None] = Param("many", str, None, if_there)
 SENTENCE: Param[str] = Param("many_template", str, templates.EXAMPLE, at_most)
 LISTS: Param[str] = Param("many_lists", str, templates.EXAMPLE_LISTS, at_most)
-PARAMS = (SET, SENTENCE, LISTS)
+OF_ABC = Param("many_abc", bool, False)
+PARAMS = (SET, SENTENCE, LISTS, OF_ABC)
 
 MOST = 200  # texts of a file
 LONGEST = templates.LONGEST_SENTENCE  # characters of one
@@ -124,6 +126,10 @@ def section(
         prompts = [_asked_by(explained, prompt) for prompt in prompts]
     if SET.value == FILE:
         prompts = [_in_order(scene.lm, prompt) for prompt in prompts]
+    in_abc = "baseline" in options and _chooses_abc(prompts)
+    if in_abc:
+        options = {**options, "baseline": ABC}
+        passes += COUNT
     request = (
         st.session_state.get(_LINES) if SET.value == FILE else SET.value,
         (SENTENCE.value, LISTS.value) if SET.value == TEMPLATE else None,
@@ -212,8 +218,10 @@ def section(
         certainty = f"With fewer than {ENOUGH} texts, the standard error is only a rough guess."
     else:
         certainty = "A single text has no standard error."
-    own = here()
     of_own = ""
+    own = pd.DataFrame()
+    if not in_abc:  # the text above is measured with the bar's baseline
+        own = here()
     if len(own):
         of_own = f"{above} it is {significant(sign * own[column].iloc[largest])}{measure}. "
     prose(
@@ -321,6 +329,17 @@ def standard_error(numbers: NDArray[np.floating]) -> float:
     if len(numbers) == 1:
         return np.nan
     return float(numbers.std(ddof=1) / len(numbers) ** 0.5)
+
+
+def _chooses_abc(prompts: Sequence[Prompt]) -> bool:
+    """Draw the switch to ABC means where the set has sentences with two names; return whether it is on."""
+    if not any(prompt.order for prompt in prompts):
+        return False
+    help = "Each text is read with three different names in the place of its two, and other places and things, "
+    help += f"{COUNT} times; a muted part outputs its mean over these at the same position, as in Wang et al., 2022. "
+    help += "The bar’s choice is that of the text above alone then."
+    OF_ABC.widget(st.toggle, "A muted part outputs its ABC mean, position by position", help=help)
+    return OF_ABC.value
 
 
 NAMED = {ABBA: "the answer is named first", BABA: "the other name is"}

@@ -234,6 +234,33 @@ def test_a_set_of_one_order_has_no_two_means():
     assert "n = 24)" in prose(at) and "ABBA" not in prose(at)
 
 
+@pytest.mark.parametrize("page", ["knock_out", "circuit"])
+def test_muted_parts_give_their_abc_means(mini, page, monkeypatch):
+    """On a set with names alone; the text above is measured in another way, and is not said beside them."""
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    written = {
+        "many_template": "When {A} and {B} left, {B} spoke to",
+        "many_lists": "A, B: Tom, Mary",
+    }
+    query = {"text": "The man took off", "many_abc": "on", "measure": "logit"}
+    asked = {"knock_out": {}, "circuit": {"circuit": "0.1+3.7"}}[page]
+    at = run_page(page, **query, **asked, **written, many="template", whole="on")
+    prompts = filled(mini, written["many_template"], read_lists(written["many_lists"])).prompts
+    texts = [p.text for p in prompts]
+    targets = [p.target for p in prompts]
+    if page == "knock_out":
+        values = -mini.knock_out(texts, targets, baseline="abc")["effect"].to_numpy(float)
+    else:
+        table = circuit_on(mini, texts, targets, parse("0.1+3.7", mini), baseline="abc")
+        values = table["logit"].to_numpy(float)
+    order = np.argsort(-np.abs(values), kind="stable")[:12]
+    assert np.allclose(charts(at)[-1]["data"][0]["x"], values[order], atol=2e-5)
+    assert "three different names (ABC), position by position." in prose(at)
+    assert "In the text above it is" not in prose(at) and at.toggle(key="many_abc").value
+    at = run_page(page, **query, **asked, many="fact", whole="on")
+    assert "In the text above it is" in prose(at) and "(ABC)" not in prose(at)
+
+
 def test_patches_by_role_are_a_map_over_sentences_of_any_length(mini, monkeypatch):
     """Two of a file have other lengths, and a third one has no roles; the text above has none either."""
     monkeypatch.setattr(slow, "UNASKED", 10**15)

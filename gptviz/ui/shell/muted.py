@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz import Run
+from gptviz.analysis.abc_means import ABC
 from gptviz.analysis.ablation import knock_out
 from gptviz.analysis.prompts import OF_OTHER
 from gptviz.both import Both
@@ -28,6 +29,7 @@ GIVES = {
 GIVES_EACH = GIVES | {
     "mean": "its mean over each text",
     OF_OTHER: "its value in each text’s own other text",
+    ABC: "its mean over texts like each one with three different names (ABC), position by position",
 }
 
 # a measure -> what muting takes away from it: a column of `knock_out`, and its sign. Of a loss it is what it adds
