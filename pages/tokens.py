@@ -16,7 +16,7 @@ from gptviz.ui import sheet, tables, words
 from gptviz.ui.components import merges
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows
-from gptviz.ui.parts.tokens.chat import chat_template
+from gptviz.ui.parts.tokens.chat import MADE, chat_template
 from gptviz.ui.shell.prompt import READ_CHARACTERS
 
 OFFLINE = ("mini", "gpt2")  # tokenizers that need no network: they are always compared
@@ -38,7 +38,7 @@ def ids_phrase(ids: list[int]) -> str:
     return f"ids {', '.join(map(str, ids))}"
 
 
-frame = sheet.start_page("Tokens", choices=[FIT, MORE])
+frame = sheet.start_page("Tokens", choices=[FIT, MORE, MADE])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, strip=False)  # this page draws the tokens below, in colours
 
