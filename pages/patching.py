@@ -129,7 +129,9 @@ def turn(scene: sheet.Scene, other: second.Other) -> None:
 
 
 def guide(other: second.Other) -> None:
-    """Draw how to read the map, and pairs to try."""
+    """Draw how the other text was made, how to read the map, and pairs to try."""
+    if other.note:
+        st.caption(other.note)
     text = (
         f"{WATCH[SITE.value]} Click a cell to copy its value into your text on every page, until "
         "you undo it; everything that it can influence is tinted."
@@ -163,7 +165,7 @@ unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if e
 pair = Pair(unpatched, replace(unpatched, ids=other.ids))
 pairs = Both(pair, Pair(pair.own.plain, pair.other.plain) if pair.own.edits else None)
 sentence = st.container()
-picture = st.container()
+picture = st.container(gap=None)  # all rows of the map are in the first screen
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_patching"):
     told = "What to copy, at one position of one block"
     site = SITE.choose(told, SITES, label_visibility="collapsed")
@@ -597,10 +599,10 @@ if found is not None:
         found_text.append(f"{others_there}.")
     if site == "resid_pre":
         found_text += way_of_the_answer(drawn.now, row_names, words_at)
+    if clean.now < 0:
+        says_first = f"{says_first} {wrong_preference(-clean.now)}"
     with sentence:
         words.prose(says_first, "block", "residual stream")
-        if clean.now < 0:
-            words.prose(wrong_preference(-clean.now))
     with found_there:
         words.prose(" ".join(found_text), "block", "residual stream")
 made: dict[str, float] = {}
