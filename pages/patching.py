@@ -333,11 +333,9 @@ def last_row(ends: activation_patching.Ends, count: int) -> np.ndarray:
     return moves / ends.distance
 
 
-def way_of_the_answer(
-    grid: np.ndarray, rows: list[str], words_at: list[tuple[str, ...]]
-) -> list[str]:
-    """Where the answer is, row by row, as a sentence; none where nothing moves, or it jumps often."""
-    stays: list[list[int]] = []  # the first and the last row, and the position
+def stays_of(grid: np.ndarray) -> list[list[int]]:
+    """Where the strongest cells are, row by row: the first and the last row of each stay, and its position."""
+    stays: list[list[int]] = []
     for row, effects in enumerate(np.abs(grid)):
         position = int(effects.argmax())
         if effects[position] < LEAST:
@@ -346,6 +344,33 @@ def way_of_the_answer(
             stays[-1][1] = row
         else:
             stays.append([row, row, position])
+    return stays
+
+
+def jump_of_the_answer(
+    grid: np.ndarray, copied_at: int, words_at: list[tuple[str, ...]]
+) -> list[str]:
+    """In which block the answer moves on from the token of the first sentence; none where no one block does it.
+
+    That block brings more than half of what is then at the other token.
+    """
+    stays = stays_of(grid)
+    if len(stays) != 2 or stays[0][2] != copied_at or stays[1][0] != stays[0][1] + 1:
+        return []
+    block = stays[0][1]  # its row is the stream into it
+    position = stays[1][2]
+    before, after = np.abs(grid[block : block + 2, position]).tolist()
+    if before >= after / 2:
+        return []
+    token = " | ".join(map(words.as_code, words_at[position]))
+    return [f"In block {block} most of the answer moves on to {token}."]
+
+
+def way_of_the_answer(
+    grid: np.ndarray, rows: list[str], words_at: list[tuple[str, ...]]
+) -> list[str]:
+    """Where the answer is, row by row, as a sentence; none where nothing moves, or it jumps often."""
+    stays = stays_of(grid)
     if len(stays) < 2 or len(stays) > FEW:
         return []
     parts = []
@@ -586,6 +611,9 @@ if found is not None:
         block_there, position_there = places[0]
         copied = words.as_code(words_at[position_there][-1])
         says_first = f"Copy one vector at {copied} (block {block_there}): {comes(sizes[0])}."
+        if site == "resid_pre":
+            jump = jump_of_the_answer(drawn.now, position_there, words_at)
+            says_first = " ".join([says_first, *jump])
         others_there = (
             f"The copied vector is {PLACES[site]} block {block_there} at {tokens_there[0]} "
             f"(position {position_there})"
