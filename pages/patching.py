@@ -129,7 +129,9 @@ def turn(scene: sheet.Scene, other: second.Other) -> None:
 
 
 def guide(other: second.Other) -> None:
-    """Draw how to read the map, and pairs to try."""
+    """Draw how the other text was made, how to read the map, and pairs to try."""
+    if other.note:
+        st.caption(other.note)
     text = (
         f"{WATCH[SITE.value]} Click a cell to copy its value into your text on every page, until "
         "you undo it; everything that it can influence is tinted."
@@ -163,7 +165,7 @@ unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if e
 pair = Pair(unpatched, replace(unpatched, ids=other.ids))
 pairs = Both(pair, Pair(pair.own.plain, pair.other.plain) if pair.own.edits else None)
 sentence = st.container()
-picture = st.container()
+picture = st.container(gap=None)  # all rows of the map are in the first screen
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_patching"):
     told = "What to copy, at one position of one block"
     site = SITE.choose(told, SITES, label_visibility="collapsed")
@@ -331,11 +333,9 @@ def last_row(ends: activation_patching.Ends, count: int) -> np.ndarray:
     return moves / ends.distance
 
 
-def way_of_the_answer(
-    grid: np.ndarray, rows: list[str], words_at: list[tuple[str, ...]]
-) -> list[str]:
-    """Where the answer is, row by row, as a sentence; none where nothing moves, or it jumps often."""
-    stays: list[list[int]] = []  # the first and the last row, and the position
+def stays_of(grid: np.ndarray) -> list[list[int]]:
+    """Where the strongest cells are, row by row: the first and the last row of each stay, and its position."""
+    stays: list[list[int]] = []
     for row, effects in enumerate(np.abs(grid)):
         position = int(effects.argmax())
         if effects[position] < LEAST:
@@ -344,6 +344,33 @@ def way_of_the_answer(
             stays[-1][1] = row
         else:
             stays.append([row, row, position])
+    return stays
+
+
+def jump_of_the_answer(
+    grid: np.ndarray, copied_at: int, words_at: list[tuple[str, ...]]
+) -> list[str]:
+    """In which block the answer moves on from the token of the first sentence; none where no one block does it.
+
+    That block brings more than half of what is then at the other token.
+    """
+    stays = stays_of(grid)
+    if len(stays) != 2 or stays[0][2] != copied_at or stays[1][0] != stays[0][1] + 1:
+        return []
+    block = stays[0][1]  # its row is the stream into it
+    position = stays[1][2]
+    before, after = np.abs(grid[block : block + 2, position]).tolist()
+    if before >= after / 2:
+        return []
+    token = " | ".join(map(words.as_code, words_at[position]))
+    return [f"In block {block} most of the answer moves on to {token}."]
+
+
+def way_of_the_answer(
+    grid: np.ndarray, rows: list[str], words_at: list[tuple[str, ...]]
+) -> list[str]:
+    """Where the answer is, row by row, as a sentence; none where nothing moves, or it jumps often."""
+    stays = stays_of(grid)
     if len(stays) < 2 or len(stays) > FEW:
         return []
     parts = []
@@ -584,6 +611,9 @@ if found is not None:
         block_there, position_there = places[0]
         copied = words.as_code(words_at[position_there][-1])
         says_first = f"Copy one vector at {copied} (block {block_there}): {comes(sizes[0])}."
+        if site == "resid_pre":
+            jump = jump_of_the_answer(drawn.now, position_there, words_at)
+            says_first = " ".join([says_first, *jump])
         others_there = (
             f"The copied vector is {PLACES[site]} block {block_there} at {tokens_there[0]} "
             f"(position {position_there})"
@@ -597,10 +627,10 @@ if found is not None:
         found_text.append(f"{others_there}.")
     if site == "resid_pre":
         found_text += way_of_the_answer(drawn.now, row_names, words_at)
+    if clean.now < 0:
+        says_first = f"{says_first} {wrong_preference(-clean.now)}"
     with sentence:
         words.prose(says_first, "block", "residual stream")
-        if clean.now < 0:
-            words.prose(wrong_preference(-clean.now))
     with found_there:
         words.prose(" ".join(found_text), "block", "residual stream")
 made: dict[str, float] = {}

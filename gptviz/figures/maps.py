@@ -25,7 +25,7 @@ NAMED_ROWS = 50  # rows of a map that can each be labelled
 TALLEST = 640  # pixels of a map whose rows cannot
 GAP = 0.03  # of the page, between two maps
 TINT = 0.16  # how much of the accent lies over tinted cells
-LARGE = 240  # pixels that the rows of a large map share, or more where they are many
+LARGE = 168  # pixels that the rows of a large map share, or more where they are many: all in a first screen
 LABEL_LINE = 19  # pixels of a line of the tokens' names, or of a key
 LABELS_ACROSS = 105  # characters of names that have room beside each other, over a large map
 

@@ -207,6 +207,40 @@ def test_what_stands_below_a_token_is_of_the_one_that_is_chosen(offline, tmp_pat
     assert steps == [str(one.id) for one in mini.generate(TEXT, 3, temperature=0)]
 
 
+def test_in_a_file_a_heads_click_lights_its_paths_and_says_which_are_not_there(
+    offline, mini, tmp_path
+):
+    t = mini.trace("The man took off")
+    pair = {"whole": True, "other": "The woman took off"}
+    page = offline(t.show("patching", **pair).to_html(tmp_path / "paths.html"))
+    drawn(page)
+    threads = page.locator("svg [data-path]")
+    every = [node.get_attribute("data-path") for node in threads.all()]
+    block, head, _ = every[0].split(".")
+    door = page.locator(by("place-door", kind="head", block=block, head=head))
+
+    def bright():
+        clear = (
+            "nodes => nodes.filter(n => getComputedStyle(n).opacity > 0.5).map(n => n.dataset.path)"
+        )
+        return threads.evaluate_all(clear)
+
+    assert bright() == every
+    door.click()
+    assert bright() == [path for path in every if path.startswith(f"{block}.{head}.")] != every
+    says = page.get_by_test_id("place-tells").inner_text()
+    assert says.startswith(door.get_attribute("title"))
+    door.click()
+    assert bright() == every
+    reader = page.locator(by("place-door", kind="head", block=1, head=0))
+    reader.click()
+    says = page.get_by_test_id("place-tells").inner_text()
+    assert 'is not in this file: path_into="q1.0" draws it.' in says
+    again = t.show("patching", **pair, path_into="q1.0")
+    (drawing,) = [part for part in again.parts if "paths" in part.get("data", {})]
+    assert drawing["data"]["paths"]["readers"] == [["q", 1, 0]]
+
+
 def test_every_picture_is_drawn_without_a_network(offline, tmp_path):
     lm = random_lm().edited("z.1.2=zero")
     t = lm.trace(TEXT)

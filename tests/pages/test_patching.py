@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import streamlit as st
+import torch
 
 from gptviz import Edit
 from gptviz.analysis import patching
@@ -267,6 +268,55 @@ def test_where_the_clean_text_is_answered_wrongly_it_says_what_a_patch_moves(run
     at = run_page("patching", text=text, other=other, patch_way=way)
     assert (said in prose(at)) == (ahead > 0)
     assert "Mind the sign" not in prose(run_page("patching", patch_way=way))
+
+
+def test_the_block_in_which_the_answer_moves_to_another_token_is_said(run_page, mini):
+    """By a hook before that block, and one behind it: there the other token has what it did not have before."""
+    text = "The little birds sang beside the red mill. The little birds sang beside the red"
+    other = text.replace("mill", "barn")
+    mine, theirs = (torch.tensor([mini.encode(one)]) for one in (text, other))
+    answers = [mini.encode(word)[0] for word in (" mill", " barn")]
+    mill = mini.encode(text).index(answers[0])
+
+    def difference(ids, block=None, position=-1):
+        """The two logits' difference; with a block, a position of what goes in there is the other text's."""
+        streams = []
+        blocks = mini.model.trf_blocks
+        hook = blocks[block or 0].register_forward_pre_hook(
+            lambda _, given: streams.append(given[0])
+        )
+        with torch.no_grad():
+            mini.model(theirs)
+        hook.remove()
+
+        def put(_, given):
+            patched = given[0].clone()
+            patched[0, position] = streams[0][0, position]
+            return (patched,)
+
+        hooks = []
+        if block is not None:
+            hooks.append(blocks[block].register_forward_pre_hook(put))
+        with torch.no_grad():
+            logits = mini.model(ids)[0, -1]
+        for one in hooks:
+            one.remove()
+        return float(logits[answers[0]] - logits[answers[1]])
+
+    clean = difference(mine)
+    corrupt = difference(theirs)
+
+    def lost(block, position):
+        return (clean - difference(mine, block, position)) / (clean - corrupt)
+
+    assert (
+        abs(lost(5, mill)) > 0.9 and abs(lost(5, -1)) < 0.1
+    )  # and behind block 5 the last token has all
+    said = "In block 5 most of the answer moves on to `·red`."
+    assert said in words(run_page("patching", text=text, other=other))
+    for query in ({"patch_site": "attn_out"}, {"other": text[:-3] + "big"}):
+        at = run_page("patching", text=text, **({"other": other} | query))
+        assert "of the answer moves on to" not in words(at)
 
 
 @pytest.mark.parametrize("way", ["noising", "denoising"])

@@ -161,6 +161,8 @@ def _take(s: Sheet, section: list[dict[str, Any]], element: Any) -> None:
             saved = data["saved"] | {"lines": [*s.lines]}
             section[-1] |= {"saved": saved, "key": data["key"], "alt": saved["title"], "title": ""}
         elif name not in SHELL:
+            if "paths" in data:  # a file has them, and no other place of the machine
+                data["known"] = []
             section.append({"draw": name, "data": data})
 
 

@@ -288,7 +288,8 @@ function layer(view, place, name) {
   const { data, state } = view, { layout } = place, how = `${data.mode} ${state.playing}`;
   if (name === 'now' && place.how !== how) Object.assign(place, { how, svg: svgOf(layout, data.mode, state.playing) });
   const [inside, width, height] = place.svg;
-  const help = data.paths ? 'The heads. Arrow keys walk, Enter makes one the reader, Shift and Enter one more.' : 'What can be opened here. Arrow keys walk, Enter opens, Escape zooms out.';
+  const reading = data.known ? 'Enter lights its paths.' : 'Enter makes one the reader, Shift and Enter one more.';
+  const help = data.paths ? `The heads. Arrow keys walk. ${reading}` : 'What can be opened here. Arrow keys walk, Enter opens, Escape zooms out.';
   return gv.h('div', { key: place.number, class: `layer ${name}`, 'aria-hidden': name === 'before' },
     gv.h('svg', { viewBox: `0 0 ${width} ${height}`, 'aria-hidden': true, markup: inside }),
     gv.h('div', { class: 'doors', inert: name === 'before', role: 'group', 'aria-label': help, data: { walk: '.door' } },

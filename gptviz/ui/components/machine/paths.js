@@ -95,8 +95,26 @@ function withPaths(d, { paths, tokens, em, width, on }) {
   return { ...d, height: Math.max(top, foot - 0.5 * em) };
 }
 
+// What a head's click says in a file, which has one reader's paths and no model.
+function inFile({ block, head, kind, says, pressed }) {
+  if (kind === 'guess') return pressed ? says : `${says} Its paths are not in this file: path_into="logits" draws them.`;
+  if (block === 0) return `${says} It reads the tokens alone.`;
+  return `${says} Whom it reads from is not in this file: path_into="q${block}.${head}" draws it.`;
+}
+
+// In a file a click on a head leaves its own threads bright, and a second one all.
+function light(view, door) {
+  const { root, state } = view, own = `${door.block}.${door.head}.`, threads = [...root.querySelectorAll('[data-path]')];
+  const is = (node) => node.dataset.path.startsWith(own);
+  state.lit = state.lit === own || !threads.some(is) ? null : own;
+  for (const node of threads) node.style.opacity = state.lit && !is(node) ? 0.12 : '';
+  tell(view, inFile(door));
+}
+
 // A click on a head makes it the reader; with Shift, or while more are asked for, one more.
-function readFrom(view, { block, head }, event) {
+function readFrom(view, door, event) {
+  const { block, head } = door;
+  if (view.data.known) return light(view, door);
   if (block === 0) return tell(view, 'Block 0 reads the tokens alone: no head stands before it.');
   view.send('reader', { block, head, also: Number(event.shiftKey || view.data.paths.also) });
 }
@@ -111,6 +129,6 @@ function pathsOf(view, aloud, stage, doors) {
   const { data, state } = view;
   return gv.h('div', { class: 'machine paths', role: 'group', 'aria-label': data.says[0], data: { testid: 'machine', kind: 'paths', readers: data.paths.readers.map(([read, block, head]) => `${read}${block}.${head}`).join(',') } },
     aloud, stage,
-    gv.reserving(doors.map(({ says }) => [says]), gv.h('p', { class: 'tells', data: { testid: 'place-tells' } })),
+    gv.reserving(doors.map((door) => [data.known ? inFile(door) : door.says]), gv.h('p', { class: 'tells', data: { testid: 'place-tells' } })),
     gv.h('div', { class: 'foot' }, gv.saveButtons(() => picture(state.view), data.saved)));
 }

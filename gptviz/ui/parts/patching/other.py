@@ -47,10 +47,11 @@ _ONE_TOKEN = ""  # among the texts that are offered: the one that is yet to be m
 
 @dataclass(frozen=True)
 class Other:
-    """The other text and its ids."""
+    """The other text and its ids; `note` says how it was made, "" where somebody typed or chose it."""
 
     text: str
     ids: tuple[int, ...]
+    note: str = ""
 
 
 def ways() -> dict[str, str]:
@@ -114,14 +115,12 @@ def choose(scene: Scene) -> Other | None:
     if reading.refusal or not reading.ids:
         st.warning(reading.refusal or request)
         return None
-    other = Other(text, tuple(reading.ids))
+    other = Other(text, tuple(reading.ids), note)
     _rows(scene, other)
     if scene.run.ids == other.ids:
         st.warning(
             "The two texts are the same, so a patch changes nothing. Change a word of one of them."
         )
-    elif note:
-        st.caption(note)
     return other
 
 
