@@ -627,10 +627,7 @@ st.caption(
 
 # ---- the roles that the field knows ----
 
-in_story = others
-if explained.other is not None:  # which is none of the story's sentences' other text
-    in_story = "sample"
-story.draw(scene, in_story, explained.kind)
+story.draw(scene, explained.null, explained.kind)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 
 # ---- many texts ----

@@ -40,7 +40,9 @@ from gptviz.tokenizer.one import Against, OneToken, both_ids, one_token
 
 # columns that are averaged over several texts
 MEASURED = ("logit", "probability", "effect", "lost", "loss", "rise")
-BASELINES = ("zero", "mean", "sample")  # what a muted part gives instead
+# what a muted part gives instead, and the same in words
+GIVES = {"zero": "0", "mean": "its mean over the text", "sample": "its mean over a sample of text"}
+BASELINES = tuple(GIVES)
 
 HEAD_ROWS = 64  # the number of rows to which the output head is applied at once
 

@@ -35,13 +35,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gptviz.analysis.ablation import BASELINES
+from gptviz.analysis.ablation import BASELINES, GIVES
 from gptviz.analysis.against import difference
 from gptviz.analysis.circuit_passes import Head, Passes, all_heads
 from gptviz.analysis.circuit_search import ROUNDING, score, subsets, written
 from gptviz.analysis.copying import copies_of
 from gptviz.analysis.logit_attribution import heads_along, reader, source_tokens
 from gptviz.analysis.patched_paths import LOGITS, Receiver, changes
+from gptviz.analysis.patches import value_of
+from gptviz.analysis.prompts import OF_OTHER
 from gptviz.digits import fixed, percent
 from gptviz.engine.edits import Edit
 from gptviz.engine.index import one_of
@@ -58,8 +60,6 @@ COPIES = 0.5  # the share of the task's words that a head's weights copy by them
 STAND_IN = 3  # heads that pass most on to the logits, measured as a circuit where no role is shown
 RANDOM_CIRCUITS = 20
 NOTHING = 0.1  # of the way from no head to the model: a circuit that keeps no more explains nothing
-
-GIVES = {"zero": "0", "mean": "its mean over the text", "sample": "its mean over a sample of text"}
 
 Values = NDArray[np.float64]
 Places = Mapping[str, tuple[int, ...]]
@@ -96,13 +96,22 @@ class Role:
 class Task:
     """What a story is about: the roles in the order of their tests, and how places and other texts are called.
 
-    `words` are the tokens that are tried by weights alone.
+    `words` are the tokens that are tried by weights alone. With the baseline "other" a head outside the circuit
+    gives what it gives in the other text called `outside`, and a muted head of a role what it gives in the role's
+    own one.
     """
 
     roles: tuple[Role, ...]
     places: Mapping[str, str]
     others: Mapping[str, str]
     words: tuple[int, ...]
+    outside: str
+
+    def gives(self, baseline: str, other: str) -> str:
+        """What a muted head gives, in words; `other` names the text that it is taken from where it is from one."""
+        if baseline == OF_OTHER:
+            return f"its value in {self.others[other]}"
+        return GIVES[baseline]
 
 
 @dataclass(frozen=True)
@@ -227,7 +236,7 @@ class Worth:
     baseline "mean" so does each other head's mean over the text, which carries its words. `completeness` is the
     largest |F(C without K) - F(M without K)| over the sets K that were tried, the worst is `without` ("": no head
     is taken out). `minimality` is |F(C) - F(C without the head)| of each head: with K empty, a lower bound of the
-    paper's.
+    paper's. `gives` says what a head that is left out gives.
     """
 
     heads: tuple[Head, ...]
@@ -238,6 +247,7 @@ class Worth:
     completeness: float
     without: str
     minimality: tuple[float, ...]
+    gives: str
 
     @property
     def faithfulness(self) -> float:
@@ -320,11 +330,12 @@ def tell(
     """Put all roles of a task to their tests over these texts, and measure the heads that are shown as a circuit.
 
     `baseline` is what muted heads give: those outside the circuit in `Story.worth`, those of a role in `Claim.lost`,
-    and those that others stand in for. What a head passes on is tested against other texts, whatever the baseline.
+    and those that others stand in for. With "other" it is what they give in another text: see `Task`. What a head
+    passes on is tested against other texts, whatever the baseline.
     `progress(done, of)` is called after every text, without a lock: what it raises stops the work. Raises ValueError
     for an unknown baseline.
     """
-    one_of("baseline", baseline, BASELINES)
+    one_of("baseline", baseline, (*BASELINES, OF_OTHER))
     read = _Read(lm, task, texts, baseline)
     read.count_steps(progress)
     read.look()
@@ -392,6 +403,12 @@ class _Read:
         self._done += texts
         self._progress(self._done)
 
+    def muted(self, text: TaskText, other: str) -> str:
+        """What muted heads give in a text, as passes take it; `other` names the other text that it may be from."""
+        if self.baseline == OF_OTHER:
+            return value_of(text.others[other])
+        return self.baseline
+
     def look(self) -> None:
         """One pass a text."""
         self.seen = self._seen(())
@@ -418,7 +435,6 @@ class _Read:
             {place: np.zeros(self.shape) for place in copied},
             np.zeros(self.shape),
         )
-        edits = [Edit("z", block, self.baseline, [head]) for block, head in muted]
         for number, text in enumerate(self.texts):
             whole = self.lm.trace(text.ids)
             logits = whole.logits(-1)
@@ -426,7 +442,9 @@ class _Read:
             self.is_first[number] = int(logits.argmax()) == text.answer
             towards = reader(whole, self.lm, text.answer, text.instead).direction
             trace = whole
-            if edits:
+            if muted:
+                value = self.muted(text, self.task.outside)
+                edits = [Edit("z", block, value, [head]) for block, head in muted]
                 trace = self.lm.trace(text.ids, edits=edits)
             attention = trace["attn"].double().numpy()  # (L, H, T, T)
             for query, key in pairs:
@@ -530,7 +548,8 @@ def _test_of_stand_in(read: _Read, role: Role, claims: dict[str, Claim]) -> Clai
     if not muted:
         reason = f"Not tested: no {_any_of(role.stands_in_for)} is shown that could be muted."
         return Claim(role, False, (), reason)
-    how = f"{written(muted)} muted", f"each gives {GIVES[read.baseline]}"
+    gives = read.task.gives(read.baseline, read.task.outside)
+    how = f"{written(muted)} muted", f"each gives {gives}"
     seen, more = read.without(muted)
     return _tried(read, role, how, seen, role.sign * more)
 
@@ -635,14 +654,20 @@ def _worth(
         for _ in range(RANDOM_CIRCUITS)
     ]
     left = [[head for head in everyone if head not in claim.heads] for claim in claims]
+    taken = [claim.role.other or read.task.outside for claim in claims]
     others = []
     scores = []
     lost = []
     for text in read.texts:
-        passes = Passes(lm, text.ids, (text.answer, text.instead), read.baseline)
+        pair = text.answer, text.instead
+        passes = Passes(lm, text.ids, pair, read.muted(text, read.task.outside))
         others.append(passes.of([(), *drawn]))
         scores.append(score(passes, heads)[["circuit", "model"]].to_numpy())
-        lost.append(passes.whole - passes.of(left))
+        remains = np.zeros(len(claims))
+        for value, which in _alike([read.muted(text, name) for name in taken]).items():
+            muting = passes if value == passes.baseline else Passes(lm, text.ids, pair, value)
+            remains[which] = muting.of([left[i] for i in which])
+        lost.append(passes.whole - remains)
         read.told()
     values = np.mean(others, axis=0)  # (1 + random circuits,)
     both = np.mean(scores, axis=0)  # (sets, 2)
@@ -659,13 +684,21 @@ def _worth(
         float(gaps[worst]),
         names[worst],
         tuple(float(abs(both[0, 0] - both[place, 0])) for place in alone),
+        read.task.gives(read.baseline, read.task.outside),
     )
-    gives = GIVES[read.baseline]
-    falls = np.array(lost)  # (n, claims)
-    measured = [
-        replace(claim, lost=float(fall.mean()), lost_se=_error(fall), gives=gives)
-        if claim.shown
-        else claim
-        for claim, fall in zip(claims, falls.T, strict=True)
-    ]
+    measured = []
+    for claim, fall, name in zip(claims, np.array(lost).T, taken, strict=True):  # (n,) each
+        numbers: dict[str, Any] = {}
+        if claim.shown:
+            gives = read.task.gives(read.baseline, name)
+            numbers = {"lost": float(fall.mean()), "lost_se": _error(fall), "gives": gives}
+        measured.append(replace(claim, **numbers))
     return worth, measured
+
+
+def _alike(values: Sequence[str]) -> dict[str, list[int]]:
+    """The places of each value."""
+    places: dict[str, list[int]] = {}
+    for place, value in enumerate(values):
+        places.setdefault(value, []).append(place)
+    return places

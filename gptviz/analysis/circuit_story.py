@@ -145,9 +145,9 @@ def story(
         prompts: sentences, each with the name that is meant as `token` and the one that stands twice as
             `against`; without them, `COUNT` of `indirect_objects`.
         baseline: what muted heads give, such as those outside the circuit in `Story.worth`: their mean over a
-            "sample", "zero", or their "mean" over the sentence, which still carries its names. What a head
-            passes on is tested against other sentences: the same one with another name in the place of one
-            mention.
+            "sample", "zero", their "mean" over the sentence, which still carries its names, or with "other" what
+            they give in the sentence with the answer's name at the second mention (previous token muted: with a
+            third name at the first). What a head passes on is tested against these other sentences in any case.
         progress: `progress(done, of)` is called after every sentence, without a lock: what it raises stops
             the work.
 
@@ -163,7 +163,7 @@ def story(
         )
     names = _single_names(lm)
     sentences = [_sentence(lm, *numbered, names) for numbered in enumerate(prompts)]
-    task = Task(ROLES, PLACES, OTHERS, tuple(names))
+    task = Task(ROLES, PLACES, OTHERS, tuple(names), "second")
     return tell(lm, task, sentences, baseline, progress)
 
 

@@ -57,6 +57,7 @@ OTHERS = {
     "next": "the text with another word behind the passage",
     "first": "the text with another word at the passage's last token",
 }
+OUTSIDE = "next"  # the one whose values heads outside a circuit may give
 
 INDUCTION = Role(
     "induction",
@@ -119,8 +120,9 @@ def copied_story(
         text: a text that ends where it begins to repeat a passage, or a list of such; the made texts have its
             form, those of several texts in turn. Without it, random passages of six to ten words.
         baseline: what muted heads give, such as those outside the circuit in `Story.worth`: their mean over a
-            "sample", "zero", or their "mean" over the text, which still carries its words. What a head passes on
-            is tested against other texts: the same one with another word at one place.
+            "sample", "zero", their "mean" over the text, which still carries its words, or with "other" what they
+            give in the text with another word behind the passage (previous and duplicate token muted: at its last
+            token). What a head passes on is tested against these other texts in any case.
         count: how many texts are made; without it `COUNT`.
         progress: `progress(done, of)` is called after every text, without a lock: what it raises stops the work.
 
@@ -134,7 +136,8 @@ def copied_story(
     texts = made_texts(lm, text, count)
     words = _words(lm)
     weighed = words[:: max(1, len(words) // WEIGHED)][:WEIGHED]
-    return tell(lm, Task(ROLES, PLACES, OTHERS, tuple(weighed)), texts, baseline, progress)
+    task = Task(ROLES, PLACES, OTHERS, tuple(weighed), OUTSIDE)
+    return tell(lm, task, texts, baseline, progress)
 
 
 @undisturbed

@@ -158,7 +158,8 @@ class WhichPart:
         Where the answers are what came next in a passage that the texts repeat, the story of the copied word
         (`copied_story`), over made texts of their form. Else that of two names (`circuit_story`): of several texts,
         of these; of one text, of two dozen ready-made sentences. Muted heads give what the bench says, and as
-        long as nobody chose, their mean over a sample: one over the text itself would still carry its words.
+        long as nobody chose, their mean over a sample: one over the text itself would still carry its words. The other
+        texts of a story are its own: those that the functions make.
         """
         muted = {"baseline": self.baseline or "sample"}
         if self._copies():
@@ -249,7 +250,7 @@ def which_part(
         baseline: what a muted part gives: "zero", its "mean" over the text, or over a "sample", or with "other"
             what it gives in the other text, or with "abc", of two names, its mean over sentences with three different
             ones, position by position (`gptviz.analysis.abc_means`). Without one it is the mean over the text, and
-            for the story that over a sample. (A `story` takes one of the first three.)
+            for the story that over a sample. (A `story` takes all but "abc".)
 
     Raises ValueError for unknown tokens, measures and baselines, for the same token twice, for one of the two
     words without the other, and for lists of different lengths.

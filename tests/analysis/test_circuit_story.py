@@ -9,6 +9,7 @@ from gptviz.analysis.circuit_claims import LEAST, Claim, Worth
 from gptviz.analysis.circuit_passes import edits_of
 from gptviz.analysis.circuit_story import ROLES, story
 from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
+from tests.analysis.muted_heads import check_worth, lost_by_hooks
 from tests.analysis.test_patched_paths import by_hooks
 from tests.conftest import random_lm
 
@@ -68,7 +69,7 @@ def test_what_is_no_sentence_with_two_names_is_refused(mini):
         story(mini, few)
     with pytest.raises(ValueError, match=r"sentence 11, .* two names need one token once"):
         story(mini, [*few, Prompt("Mary met John", " Mary", " John")])
-    with pytest.raises(ValueError, match="must be one of zero, mean, sample"):
+    with pytest.raises(ValueError, match="must be one of zero, mean, sample, other"):
         story(mini, baseline="none")
 
 
@@ -186,6 +187,35 @@ def test_a_planted_circuit_is_told():
     assert "Copy score: 2.0 100 %." in told.claim("name mover").sentence
 
 
+def test_muted_heads_may_give_what_they_give_in_the_other_sentence():
+    """Where the answer's name stands at the second mention, so that it asks for the other one."""
+    lm = planted()
+    prompts = indirect_objects(lm, LEAST)
+    told = story(lm, prompts, "other")
+    names = circuit_story._single_names(lm)
+    texts = [circuit_story._sentence(lm, *numbered, names) for numbered in enumerate(prompts)]
+    other = "its value in the sentence with the answer's name at the second mention"
+    for role in ("name mover", "S-inhibition", "duplicate token"):
+        claim = told.claim(role)
+        lost = lost_by_hooks(lm, texts, "second", claim.heads)
+        assert claim.lost == pytest.approx(np.mean(lost), abs=1e-4) and claim.lost > 1
+        assert claim.lost_se == pytest.approx(np.std(lost, ddof=1) / LEAST**0.5, abs=1e-4)
+        assert f" With it muted ({other} instead) the difference falls by" in claim.sentence
+    assert told.worth.gives == other
+    assert told.worth.circuit == pytest.approx(told.worth.whole, abs=1e-4)
+    check_worth(lm, texts, "second", told.worth)
+
+
+def test_the_other_sentences_circuits_are_those_of_passes_with_hooks():
+    lm = random_lm(3, n_layers=3)
+    prompts = indirect_objects(lm, LEAST)
+    names = circuit_story._single_names(lm)
+    texts = [circuit_story._sentence(lm, *numbered, names) for numbered in enumerate(prompts)]
+    worth = story(lm, prompts, "other").worth
+    assert abs(worth.circuit - worth.empty) > 1e-3 and min(worth.minimality) > 1e-4
+    check_worth(lm, texts, "second", worth)
+
+
 @pytest.mark.parametrize(
     ("amount", "said"), [(-0.76, "rises by 0.76 ± 0.11"), (0.25, "falls by 0.25 ± 0.11")]
 )
@@ -201,12 +231,12 @@ def test_a_fall_below_zero_is_a_rise(amount, said):
 
 def test_a_circuit_that_keeps_no_more_than_no_head_explains_nothing():
     def worth(circuit):
-        return Worth(((5, 4),), -1.8, circuit, 0.2, (), 0.0, "", (0.0,))
+        return Worth(((5, 4),), -1.8, circuit, 0.2, (), 0.0, "", (0.0,), "0")
 
     assert worth(0.2).share == 0 and not worth(0.2).explains
     assert worth(-0.8).share == pytest.approx(0.5) and worth(-0.8).explains
     assert worth(1.2).share == pytest.approx(-0.5) and not worth(1.2).explains
-    assert Worth(((5, 4),), 0.2, 0.3, 0.2, (), 0.0, "", (0.0,)).share is None
+    assert Worth(((5, 4),), 0.2, 0.3, 0.2, (), 0.0, "", (0.0,), "0").share is None
 
 
 def test_a_planted_backup_is_found_when_the_mover_is_muted():

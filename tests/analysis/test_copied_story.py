@@ -11,6 +11,7 @@ from gptviz.analysis.asked import stood_before
 from gptviz.analysis.circuit_claims import LEAST, Task
 from gptviz.analysis.circuit_passes import all_heads, edits_of
 from gptviz.analysis.copied_story import EXAMPLE, copied_story, made_texts
+from tests.analysis.muted_heads import check_worth, lost_by_hooks
 from tests.analysis.test_circuit_story import set_weights
 from tests.analysis.test_patched_paths import by_hooks
 from tests.conftest import random_lm
@@ -98,6 +99,24 @@ def test_a_planted_circuit_is_told(monkeypatch):
         for text in texts
     ]
     assert told.claim("previous token").effect == pytest.approx(np.mean(effects), abs=1e-4)
+
+
+def test_muted_heads_may_give_what_they_give_in_the_roles_other_text(monkeypatch):
+    """Another word behind the passage for what copies it; for what finds the place, one in the passage."""
+    lm, words = planted()
+    monkeypatch.setattr(module, "_words", lambda lm: words)
+    told = copied_story(lm, baseline="other", count=LEAST)
+    texts = made_texts(lm, count=LEAST)
+    for role, other in (("induction", "next"), ("previous token", "first")):
+        claim = told.claim(role)
+        lost = lost_by_hooks(lm, texts, other, claim.heads)
+        assert claim.lost == pytest.approx(np.mean(lost), abs=1e-4) and claim.lost > 1
+        assert claim.lost_se == pytest.approx(np.std(lost, ddof=1) / LEAST**0.5, abs=1e-4)
+        assert f" With it muted (its value in {module.OTHERS[other]} instead) the" in claim.sentence
+    # what stands before the word behind the passage is the same in both texts
+    assert told.worth.gives == "its value in the text with another word behind the passage"
+    assert told.worth.minimality[0] == pytest.approx(0, abs=1e-4)
+    check_worth(lm, texts, "next", told.worth)
 
 
 def told_difference(lm, text, edits=()):
@@ -195,7 +214,7 @@ def test_what_cannot_be_told_is_refused_in_a_sentence(mini):
         copied_story(mini, "One two three")
     with pytest.raises(ValueError, match="a story is told of up to 96"):
         copied_story(mini, f"The old mill{' and a horse' * 40}. The old")
-    with pytest.raises(ValueError, match="must be one of zero, mean, sample"):
+    with pytest.raises(ValueError, match="must be one of zero, mean, sample, other"):
         copied_story(mini, baseline="none")
     with pytest.raises(ValueError, match="reads 4 tokens, and a passage that comes again needs"):
         copied_story(random_lm(context_length=4))
@@ -211,7 +230,7 @@ def test_the_keys_that_heads_share_are_asked_about_once():
     """Heads 3 and 4 are in group 1 of a Llama, so what reaches their keys is one receiver."""
     lm, _ = both("llama")
     shown = SimpleNamespace(heads=((1, 3), (1, 4), (2, 8)), nearest=None)
-    task = Task(module.ROLES, module.PLACES, module.OTHERS, ())
+    task = Task(module.ROLES, module.PLACES, module.OTHERS, (), module.OUTSIDE)
     read = SimpleNamespace(lm=lm, task=task)
     receivers = circuit_claims._receivers(read, module.PREVIOUS, {"induction": shown})
     assert receivers == [("k", 1, 1), ("k", 2, 2)]

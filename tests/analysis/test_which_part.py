@@ -111,11 +111,11 @@ def test_the_story_is_of_what_the_texts_ask_and_follows_the_baseline(
     monkeypatch.setattr(module, "copied_story", None)
     monkeypatch.setattr(module, name, note)
     mini.which_part(text).story()
-    mini.which_part(text, baseline="mean").story()
+    mini.which_part(text, baseline="other").story()
     mini.which_part(text, baseline="mean").story(baseline="zero", progress=print)
     assert called == [
         (of, {"baseline": "sample"}),
-        (of, {"baseline": "mean"}),
+        (of, {"baseline": "other"}),
         (of, {"baseline": "zero", "progress": print}),
     ]
 

@@ -268,8 +268,8 @@ def test_the_story_is_told_when_it_is_asked_for(run_page, mini, monkeypatch):
 
 def test_the_story_of_a_copied_word_is_of_texts_like_this_one(run_page, mini, monkeypatch):
     monkeypatch.setattr(copied_story, "COUNT", circuit_story.LEAST)
-    at = run_page("circuit", text=DEFAULT_TEXT, story="copied", others="zero")
-    told = copied_story.copied_story(mini, DEFAULT_TEXT, "zero")
+    at = run_page("circuit", text=DEFAULT_TEXT, story="copied", null="other")
+    told = copied_story.copied_story(mini, DEFAULT_TEXT, "other")
     lines = [line for one in at.markdown for line in one.value.splitlines()]
     assert any(f"first choice in **{told.first} of {told.n}** texts" in line for line in lines)
     for claim in told.claims:
@@ -278,6 +278,12 @@ def test_the_story_of_a_copied_word_is_of_texts_like_this_one(run_page, mini, mo
         assert ("**shown**" in line) == claim.shown
         assert claim.reason in line
         assert not claim.shown or fixed(abs(claim.lost), 2) in line
+        assert (
+            not claim.shown
+            or f"gives its value in {copied_story.OTHERS[claim.role.other]})" in line
+        )
+    (worth,) = [line for line in lines if line.startswith("**As a circuit**")]
+    assert "every other head outputs its value in the text with another word behind" in worth
     assert "circuit_story" in keys(at) and "copied_story" not in keys(at)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gptviz import Run
 from gptviz.analysis.abc_means import ABC
-from gptviz.analysis.ablation import knock_out
+from gptviz.analysis.ablation import GIVES as IN_ANY_TEXT, knock_out
 from gptviz.analysis.prompts import OF_OTHER
 from gptviz.both import Both
 from gptviz.figures.shares import share_grid
@@ -19,10 +19,8 @@ from gptviz.ui.shell.target import Target
 
 KINDS = ("head", "attention", "feed-forward")
 # what a part that is taken out gives instead of its own
-GIVES = {
-    "zero": "0",
+GIVES = IN_ANY_TEXT | {
     "mean": "its mean over this text",
-    "sample": "its mean over a sample of text",
     OF_OTHER: "its value in the other text",
 }
 # and in a set of texts

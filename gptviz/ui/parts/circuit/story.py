@@ -14,7 +14,6 @@ from gptviz.analysis.prompts import indirect_objects
 from gptviz.digits import fixed
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, Scene, if_there
-from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.words import as_code, capital, counted, escaped, percent, prose
 
 STORY: Param[str | None] = Param("story", str, None, if_there)
@@ -75,7 +74,7 @@ def _draw_names(scene: Scene, baseline: str, kind: str) -> None:
     if told.right < told.n / 2:
         text += " So this is mostly the story of a wrong answer."
     st.markdown(text)
-    _draw_claims(scene, told, baseline, OF_NAMES)
+    _draw_claims(scene, told, OF_NAMES)
 
 
 def _draw_copied(scene: Scene, baseline: str, kind: str) -> None:
@@ -100,7 +99,7 @@ def _draw_copied(scene: Scene, baseline: str, kind: str) -> None:
         f"a random word is {mean} on average. The first text is {as_code(scene.lm.decode(one.ids))}, and the answer "
         f"{as_code(scene.lm.decode([one.answer]))}."
     )
-    _draw_claims(scene, told, baseline, OF_COPIES)
+    _draw_claims(scene, told, OF_COPIES)
 
 
 def _told(
@@ -132,10 +131,10 @@ def _has_sentences(lm: LanguageModel) -> bool:
         return False
 
 
-def _draw_claims(scene: Scene, told: Story, baseline: str, of_number: str) -> None:
+def _draw_claims(scene: Scene, told: Story, of_number: str) -> None:
     """Draw what a story claims, what its heads are worth, and how it was tested."""
     st.markdown("\n".join(map(_line, told.claims)))
-    prose(_worth(told, GIVES[baseline]), "faithfulness", "completeness", "minimality")
+    prose(_worth(told), "faithfulness", "completeness", "minimality")
     caption = (
         f"±: the standard error. {of_number}; of several heads it is the sum of what each passes on alone. A role is "
         "shown if a head (1) passes on more than 90 % of the heads do, (2) looks where the role says, with "
@@ -171,8 +170,8 @@ def _line(claim: Claim) -> str:
     return f"- {role}: *not shown*. The largest effect, of {written([claim.strongest])}: {rest}"
 
 
-def _worth(told: Story, gives: str) -> str:
-    """Say what the story's heads are worth as a circuit, in which every other head `gives` something."""
+def _worth(told: Story) -> str:
+    """Say what the story's heads are worth as a circuit."""
     worth = told.worth
     heads = f"{counted(len(worth.heads), 'head')}: {written(worth.heads)}"
     if any(claim.shown for claim in told.claims):
@@ -189,10 +188,10 @@ def _worth(told: Story, gives: str) -> str:
     return (
         f"{begins}: {_kept(worth)} With these heads alone the difference is {fixed(worth.circuit, 2)}, against "
         f"{fixed(worth.whole, 2)} in the model and {fixed(worth.empty, 2)} with no head; every other head outputs "
-        f"{gives}. Faithfulness: off by **{fixed(worth.faithfulness, 2)}**; of {len(worth.random)} random circuits of "
-        f"as many heads {percent(worth.better_than_random)} are further off. Completeness: circuit and model are at "
-        f"most {fixed(worth.completeness, 2)} apart, {where}. Minimality: each head alone moves the circuit by {least} "
-        "or more."
+        f"{worth.gives}. Faithfulness: off by **{fixed(worth.faithfulness, 2)}**; of {len(worth.random)} random "
+        f"circuits of as many heads {percent(worth.better_than_random)} are further off. Completeness: circuit and "
+        f"model are at most {fixed(worth.completeness, 2)} apart, {where}. Minimality: each head alone moves the "
+        f"circuit by {least} or more."
     )
 
 
