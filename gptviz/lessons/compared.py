@@ -23,7 +23,7 @@ from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sample import passages
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.mlp import MLP, Ids, Recipe, train
-from gptviz.tokenizer import END_OF_TEXT, token_bytes
+from gptviz.tokenizer import END_OF_TEXT, begins_of, token_bytes
 from gptviz.tokenizer.simple import CharacterTokenizer
 from gptviz.training.baselines import STRENGTHS, Bigram, Unigram, fit_bigram
 
@@ -219,8 +219,8 @@ def bits_per_byte(lm: LanguageModel, read: Reading, progress: Progress = ignore_
 def reading(lm: LanguageModel) -> Reading | None:
     """The held-out text as a GPT reads it; None if it lacks a token of it, or has a context below 2.
 
-    A passage begins after the model's end-of-text token; where it has none, the passage's first token is
-    not predicted.
+    A passage begins after the special token that the model's tokenizer puts before every text, or else after
+    its end-of-text token; where it has neither, the passage's first token is not predicted.
     """
     if lm.config.context_length < 2:
         return None
@@ -230,9 +230,11 @@ def reading(lm: LanguageModel) -> Reading | None:
         ids = lm.encode(passage.text)
         if max(ids) >= lm.config.vocab_size:
             return None
-        if END_OF_TEXT in lm.tokenizer.special_tokens_set:
-            ids = [lm.tokenizer.encode_single_token(END_OF_TEXT), *ids]
-        else:
+        starts = begins_of(lm.tokenizer)  # `encode` has put them there
+        if not starts and END_OF_TEXT in lm.tokenizer.special_tokens_set:
+            starts = (lm.tokenizer.encode_single_token(END_OF_TEXT),)
+            ids = [*starts, *ids]
+        if not starts:
             paid_bytes -= len(token_bytes(lm.tokenizer, ids[0]))
         passage_windows += windows(ids, lm.config.context_length)
     return Reading(tuple(passage_windows), paid_bytes)
