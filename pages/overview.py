@@ -90,12 +90,12 @@ def captions_of(level: Both[machine.Level]) -> list[list[Any]]:
     cut = [f"{words.counted(count, 'token')}. A dot (·) is a space."]
     if not any("·" in label for label in scene.labels):
         cut = [f"The text is cut into {words.counted(count, 'token')}."]
-    looks_back: list[Any] = [here, " fetches nothing from earlier tokens."]
+    looks_back: list[Any] = [here, " takes nothing from earlier tokens."]
     # the three threads of the picture, the thickest first: each comes from another position
     positions = list(dict.fromkeys(one["key"] for one in level.now["reads"]))[:3]
     read = [scene.labels[read_from] for read_from in positions]
     if read:
-        looks_back = [here, " fetches most from "]
+        looks_back = [here, " looks back, and takes most from "]
         for number, label in enumerate(read):
             if number:
                 looks_back.append(", ")
@@ -104,7 +104,7 @@ def captions_of(level: Both[machine.Level]) -> list[list[Any]]:
     times = "Once"
     if config.n_layers > 1:
         times = f"{config.n_layers} times"
-    thinks = [f"{times}: look back (purple), then think (gold)."]
+    thinks = [f"{times}: look back (purple), then feed-forward (gold), each token by itself."]
     best = level.now["next"][0]
     chance = level.map(lambda one: float(one["next"][0]["value"]))
     guesses: list[Any] = ["The model's guess after ", here, ": ", {"code": best["shown"]}]
@@ -152,10 +152,12 @@ if guess is None:
     guide.offers()
     sheet.example_row()
 else:
-    with st.container(key="gv_guess_links", horizontal=True, gap="small"):
-        navigation.link("why", state.link(), label="Why this?", width="content")
-        navigation.link("knock_out", state.link(), label="Switch a head off", width="content")
-    guide.offers()
+    # in one row, so that a teacher sees the tour and the lessons without scrolling
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        with st.container(key="gv_guess_links", horizontal=True, gap="small", width="content"):
+            navigation.link("why", state.link(), label="Why this?", width="content")
+            navigation.link("knock_out", state.link(), label="Switch a head off", width="content")
+        guide.offers()
 blocks = "In the one block"
 if config.n_layers > 1:
     blocks = f"In each of the {config.n_layers} blocks"

@@ -71,8 +71,8 @@ def test_without_a_place_a_guess_is_shown_and_with_one_the_machine_is_open(run_p
     found = given(page, "machine")
     cut, looks_back, thinks, guess = ("".join(caption) for caption in found["guess"])
     assert cut == "16 tokens. A dot (·) is a space."
-    assert looks_back == "·red fetches most from ·mill, ·red, ·the."
-    assert thinks == "6 times: look back (purple), then think (gold)."
+    assert looks_back == "·red looks back, and takes most from ·mill, ·red, ·the."
+    assert thinks == "6 times: look back (purple), then feed-forward (gold), each token by itself."
     assert guess.startswith("The model's guess after ·red: ·mill, ")
     best = mini.trace(DEFAULT_TEXT).next_tokens(k=1)["probability"][0]
     assert f"{best:.0%}".replace("%", " %") in guess.replace("\u202f", " ").replace("\xa0", " ")
