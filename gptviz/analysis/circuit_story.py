@@ -39,6 +39,7 @@ OTHERS = {
     "second": "the sentence with the answer's name at the second mention",
     "first": "the sentence with a third name at the first mention of the other name",
 }
+OUTSIDE = "second"  # the one whose values heads outside a circuit may give
 
 NAME_MOVER = Role(
     "name mover",
@@ -163,7 +164,7 @@ def story(
         )
     names = _single_names(lm)
     sentences = [_sentence(lm, *numbered, names) for numbered in enumerate(prompts)]
-    task = Task(ROLES, PLACES, OTHERS, tuple(names), "second")
+    task = Task(ROLES, PLACES, OTHERS, tuple(names), OUTSIDE)
     return tell(lm, task, sentences, baseline, progress)
 
 

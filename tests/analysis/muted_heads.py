@@ -50,7 +50,7 @@ def lead(logits, text):
 def lost_by_hooks(lm, texts, other, heads):
     """By how much each text's difference falls with these heads as they are in its other text of that name."""
     return [
-        lead(lm.trace(text.ids).logits, text)
+        lead(muted_by_hooks(lm.model, text.ids, text.others[other], ()), text)
         - lead(muted_by_hooks(lm.model, text.ids, text.others[other], heads), text)
         for text in texts
     ]

@@ -282,6 +282,8 @@ def test_the_story_of_a_copied_word_is_of_texts_like_this_one(run_page, mini, mo
             not claim.shown
             or f"gives its value in {copied_story.OTHERS[claim.role.other]})" in line
         )
+        is_above = claim.role.other == "next" and 0 < told.difference < (claim.effect or 0)
+        assert ("more than all of it, since the other text asks" in line) == is_above
     (worth,) = [line for line in lines if line.startswith("**As a circuit**")]
     assert "every other head outputs its value in the text with another word behind" in worth
     assert "circuit_story" in keys(at) and "copied_story" not in keys(at)

@@ -51,8 +51,8 @@ def draw(scene: Scene, baseline: str, kind: str) -> None:
 
 def _draw_names(scene: Scene, baseline: str, kind: str) -> None:
     prose(
-        f"**Two names.** In {circuit_story.COUNT} ready-made sentences such as *When Mary and John went to the "
-        "store, John gave a drink to*, the answer is Mary; others begin with John (BABA instead of ABBA). Is there "
+        "**Two names.** *When Mary and John went to the store, John gave a drink to*: the answer is Mary. There are "
+        f"{circuit_story.COUNT} such ready-made sentences; some begin with John (BABA instead of ABBA). Is there "
         "a name mover, an S-inhibition head?",
         *ROLE_WORDS,
         "ABBA",
@@ -68,8 +68,8 @@ def _draw_names(scene: Scene, baseline: str, kind: str) -> None:
         return
     mean = f"{fixed(told.difference, 2)} ± {fixed(told.difference_se, 2)}"
     text = (
-        f"The model prefers the right name in **{told.right} of {told.n}** sentences; the logit of the right "
-        f"name minus that of the other is {mean} on average."
+        f"The model prefers the right name in **{told.right} of {told.n}** sentences. The difference, the logit of "
+        f"the right name minus that of the other, is {mean} on average."
     )
     if told.right < told.n / 2:
         text += " So this is mostly the story of a wrong answer."
@@ -84,7 +84,7 @@ def _draw_copied(scene: Scene, baseline: str, kind: str) -> None:
         form = scene.run.ids[: scene.position + 1]
         where = "random words repeat where your text repeats"
     prose(
-        f"**A copied word.** In {copied_story.COUNT} made texts {where}; the answer is what came next last time. Is "
+        f"**A copied word.** In {copied_story.COUNT} made texts {where}. The answer is what came next last time. Is "
         "there a previous-token head, an induction head?",
         *ROLE_WORDS,
     )
@@ -95,9 +95,9 @@ def _draw_copied(scene: Scene, baseline: str, kind: str) -> None:
     one = copied_story.made_texts(scene.lm, form, 1)[0]
     mean = f"{fixed(told.difference, 2)} ± {fixed(told.difference_se, 2)}"
     st.markdown(
-        f"The copied word is the model's first choice in **{told.first} of {told.n}** texts; its logit minus that of "
-        f"a random word is {mean} on average. The first text is {as_code(scene.lm.decode(one.ids))}, and the answer "
-        f"{as_code(scene.lm.decode([one.answer]))}."
+        f"The copied word is the model's first choice in **{told.first} of {told.n}** texts. The difference, its "
+        f"logit minus that of a random word, is {mean} on average. The first text is "
+        f"{as_code(scene.lm.decode(one.ids))}, and the answer {as_code(scene.lm.decode([one.answer]))}."
     )
     _draw_claims(scene, told, OF_COPIES)
 
@@ -133,7 +133,7 @@ def _has_sentences(lm: LanguageModel) -> bool:
 
 def _draw_claims(scene: Scene, told: Story, of_number: str) -> None:
     """Draw what a story claims, what its heads are worth, and how it was tested."""
-    st.markdown("\n".join(map(_line, told.claims)))
+    st.markdown("\n".join(_line(claim, told.difference) for claim in told.claims))
     prose(_worth(told), "faithfulness", "completeness", "minimality")
     caption = (
         f"±: the standard error. {of_number}; of several heads it is the sum of what each passes on alone. A role is "
@@ -159,10 +159,14 @@ def _draw_claims(scene: Scene, told: Story, of_number: str) -> None:
         sheet.numbers_of("circuit-story", lambda: told.table, about, "the story", "–")
 
 
-def _line(claim: Claim) -> str:
-    """One claim: role, what that is, verdict, heads, number."""
+def _line(claim: Claim, difference: float) -> str:
+    """One claim: role, what that is, verdict, heads, number; `difference` is what it is a part of."""
     role = f"**{capital(claim.role.name)}** ({claim.role.meaning})"
-    rest = f"{claim.amount}. {claim.reason}{claim.copying}{claim.muted}"
+    above = ""
+    other_asks = claim.role.other in (circuit_story.OUTSIDE, copied_story.OUTSIDE)
+    if claim.effect is not None and other_asks and 0 < difference < claim.effect:
+        above = ", more than all of it, since the other text asks for the other word"
+    rest = f"{claim.amount}{above}. {claim.reason}{claim.copying}{claim.muted}"
     if claim.shown:
         return f"- {role}: **shown**, {written(claim.heads)}: {rest}"
     if claim.strongest is None:
