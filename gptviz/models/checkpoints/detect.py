@@ -191,7 +191,7 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
     examples = ", ".join(sorted(names)[:3])
     raise CheckpointError(
         f"{path} has {len(names)} tensors that belong to no model known here (such as {examples}); known are "
-        "the book's GPTModel, Hugging Face's GPT2LMHeadModel and GPTNeoForCausalLM, and nanoGPT"
+        "the book's GPTModel, Hugging Face's GPT-2, GPT-Neo, Llama, Qwen2 and Qwen3, and nanoGPT"
     )
 
 

@@ -285,9 +285,9 @@ def _bring(asked: Choice) -> None:
 
 
 def _repository(asked: Choice) -> None:
-    classes = "`GPT2LMHeadModel` or `GPTNeoForCausalLM`"
     st.markdown(
-        f"Type the name of a repository whose `config.json` names {classes}. It is downloaded once."
+        "Type the name of a repository with a GPT-2, a GPT-Neo, a Llama (SmolLM2 is one), a Qwen2 or a Qwen3. It is "
+        "downloaded once."
     )
     name = st.text_input("Repository", key=HUB_ID, placeholder="owner/name").strip()
     if name and not (name in HUB_MODELS or is_hub_id(name)):
