@@ -282,20 +282,12 @@ else:
 
 unchanged = None
 
-
-def loses_it_again(order: numbers.Ranking) -> str:
-    """Say that with more heads than are enough the prediction goes back towards no head, where it does."""
-    lost = (order.whole - order.values[order.fewest :]) * np.sign(order.whole - order.values[0])
-    if lost.max() > order.allowed:
-        return "More heads can lose it again: some work against it until others join."
-    return ""
-
-
-opening = [first_sentence()]
-if order is not None and something_to_keep and not is_model:
-    opening.append(loses_it_again(order))
+opening = first_sentence()
+from_here = order is not None and strongest is not None and order.loses_again(strongest)
+if from_here and something_to_keep:
+    opening += " More heads can lose it again: some work against it until others join."
 with sentence:
-    words.prose(" ".join(filter(None, opening)), "head", "logit", "mean")
+    words.prose(opening, "head", "logit", "mean")
 with found_there:
     words.prose(" ".join(sentences), "head", "logit", "mean")
     if scene.other is not None:

@@ -223,6 +223,17 @@ class Ranking:
             return int(kept[0])
         return int(gaps.argmin())
 
+    def loses_again(self, count: int) -> bool:
+        """Whether the first `count` heads keep the prediction, more of the order lose it, and still more keep it.
+
+        Lost is it towards no head: a later head takes back what the earlier ones gave.
+        """
+        gone = (self.whole - self.values) * np.sign(self.whole - self.values[0])
+        keeps = np.flatnonzero(np.abs(gone) <= self.allowed)
+        if count not in keeps:
+            return False
+        return bool((gone[count : keeps[-1]] > self.allowed).any())
+
     def size_of(self, heads: Heads) -> int | None:
         """The k whose circuit these heads are; None where they are no beginning of the order."""
         count = len(set(heads))

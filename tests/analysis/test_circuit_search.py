@@ -293,3 +293,38 @@ def test_a_ranking_is_by_who_is_left_longest(feed_forwards, target):
     assert found.fewest == (enough[0] if enough.size else gaps.argmin())
     first = found.heads[:3]
     assert found.size_of(first[::-1]) == 3 and found.size_of(found.heads[1:3]) is None
+
+
+@pytest.fixture(scope="module")
+def orders():
+    """Six models' orders of their heads for a text of each, and F of the beginnings by edits, one by one."""
+    found = []
+    for seed in range(6):
+        lm = random_lm(seed)
+        text = [*np.roll(IDS, seed)]
+        order = circuit_search.ranking(lm, text, 7, "zero")
+        firsts = [order.heads[:k] for k in range(len(order.heads) + 1)]
+        found.append((order, np.array([by_edits(lm, text, 7, first, "zero") for first in firsts])))
+    return found
+
+
+def test_more_heads_lose_a_prediction_again_where_passes_with_edits_do(orders):
+    """Enough heads, too few with more of them, and enough again: from every number of heads, in six models."""
+    told = []
+    for order, values in orders:
+        enough = max(0.1 * abs(values[-1] - values[0]), circuit_search.ROUNDING)
+        lost = (values[-1] - values) * (1 if values[-1] > values[0] else -1) > enough
+        kept = np.abs(values[-1] - values) <= enough
+        sizes = range(len(values))
+        expected = [any(kept[k] and lost[j] and any(kept[j:]) for j in sizes[k:]) for k in sizes]
+        assert [order.loses_again(k) for k in sizes] == expected
+        told.append(expected[order.fewest])
+    assert any(told) and not all(told)
+
+
+def test_a_prediction_that_no_number_of_heads_keeps_is_not_lost_again():
+    values = np.array([0.0, 0.5, 0.2, 0.4])
+    none = circuit_search.Ranking(((0, 0), (0, 1), (1, 0)), np.zeros((2, 2)), values, 1.0, 0.1)
+    assert not any(none.loses_again(k) for k in range(4))
+    once = circuit_search.Ranking(none.heads, none.effects, values, 0.5, 0.05)
+    assert not any(once.loses_again(k) for k in range(4))  # it never comes back
