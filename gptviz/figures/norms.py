@@ -172,12 +172,14 @@ def _words(steps: Steps) -> tuple[list[str], list[str]]:
         learned = "Each number is multiplied by a scale of its own, and a shift is added."
         nothing = "Every scale is 1 and every shift is 0: nothing moves."
     mean_after, deviation_after = _moments(steps.after)
+    if mean_after != "mean 0":
+        mean_after += " (no longer exactly 0)"
     ending = f"Training chose them. Now: {mean_after}, {deviation_after}."
     if not steps.has_shift:
         ending = f"Training chose it. Now: {mean_after}, {deviation_after}."
     if np.all(steps.scale == 1) and np.all(steps.shift == 0):
         learned = nothing
-        ending = f"Still: {mean_after}, {deviation_after}."
+        ending = f"Still: {', '.join(_moments(steps.after))}."
     names = ["In", "Minus the mean", "Divided by √variance", last]
     sentences = [
         f"The {size} numbers of the token, as they come in.",

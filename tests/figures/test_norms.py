@@ -79,7 +79,11 @@ def test_what_is_written_are_the_moments_and_a_mean_of_0_but_for_rounding_is_0()
             ["Training chose it. Now: mean 0, standard deviation 2.00."],
         ),
         ([1, 2, 4], {"shift": torch.zeros(3)}, ["every shift is 0"]),
-        ([1, 2, 4], {"shift": torch.ones(3)}, ["a shift is added. Training chose them"]),
+        (
+            [1, 2, 4],
+            {"shift": torch.ones(3)},
+            ["a shift is added. Training chose them. Now: mean 1.00 (no longer exactly 0), standard"],
+        ),
     ],
 )
 def test_each_stop_says_what_is_done_and_only_what_is_true(values, norm, words):
