@@ -82,7 +82,9 @@ def test_what_is_written_are_the_moments_and_a_mean_of_0_but_for_rounding_is_0()
         (
             [1, 2, 4],
             {"shift": torch.ones(3)},
-            ["a shift is added. Training chose them. Now: mean 1.00 (no longer exactly 0), standard"],
+            [
+                "a shift is added. Training chose them. Now: mean 1.00 (no longer exactly 0), standard"
+            ],
         ),
     ],
 )
