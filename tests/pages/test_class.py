@@ -156,6 +156,15 @@ def test_while_the_class_predicts_all_have_the_same_run_and_no_page_tells():
     assert given(elsewhere, "token_cards") is not None and elsewhere.session_state["text"] == "a b"
 
 
+def test_a_wall_without_votes_says_so():
+    _, secret = begun()
+    classroom.classes().steer(secret, step=0)
+    assert "No votes yet" not in everything(page_of("next_token", secret))
+    classroom.classes().steer(secret, step=0, marks=(0, ["shown"]))
+    wall = page_of("next_token", secret)
+    assert "No votes yet" in everything(wall) and "gv-wall" not in everything(wall)
+
+
 def test_what_was_found_is_worked_out_by_the_server_and_ranked(mini):
     teacher, secret = begun(guide="games")
     code = code_of(teacher)

@@ -90,7 +90,9 @@ def _draw(
     if len(votes) > len(answered):
         skipped = f", {len(votes) - len(answered)} skipped"
     st.markdown(f"Answered: **{len(answered)}** of {counted(joined, 'student')}{skipped}.")
-    if room.has("shown", step) and answered:
+    if room.has("shown", step) and not answered:
+        st.caption("No votes yet. They appear here, on this screen, as students answer.")
+    elif room.has("shown", step):
         is_revealed = room.has("revealed", step)
         rows = most_frequent(answered, ask.kind, tokens)
         right: dict[str, bool] = {}
