@@ -143,8 +143,8 @@ def test_in_python_the_other_text_is_a_baseline(mini, whole):
     nobody = lead(mini, forward(small, TEXT, AGAIN, all_heads(small)))
     assert asked.ranking().values[0] == pytest.approx(nobody, abs=1e-4)
     assert asked.circuit().empty == pytest.approx(nobody, abs=1e-4)
-    with pytest.raises(ValueError, match="must be one of zero, mean, sample"):
-        bench.story()
+    with pytest.raises(ValueError, match="must be one of zero, mean, sample, other"):
+        mini.which_part(TEXT, baseline="abc").story()
 
 
 def test_a_link_to_knock_out_opens_the_measure_that_it_comes_from():
