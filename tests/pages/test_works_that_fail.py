@@ -32,6 +32,15 @@ CALLERS = {
         {"text": "The man took off", "other": "The girl took off", "path_into": "v5.0"},
         (),
     ),
+    "parts/patching/roles.py": (
+        "patching",
+        {
+            "text": "When Tom and Mary went home, Tom gave it to",
+            "many": "names",
+            "patch_many": "roles",
+        },
+        (),
+    ),
     "pages/circuit.py": ("circuit", {}, ()),
     "parts/circuit/story.py": ("circuit", {"story": "on"}, ()),
     "parts/logit_lens/trial.py": ("logit_lens", {"lens_on_trial": "on"}, ()),
