@@ -212,7 +212,7 @@ def test_details_has_a_tab_for_each_by_keyboard_too_and_keeps_the_one_in_front(o
     front = box.locator("[role=tab][aria-selected=true]")
     labels = tabs.all_inner_texts()
     kinds = [label.partition(":")[0] for label in labels]
-    assert kinds == ["Table", "Table", "Code", "Code", "Claim"]
+    assert kinds == ["Table", "Table", "Map", "Code", "Code", "Claim"]
     box.get_by_test_id("stDataFrame").wait_for()
     page.keyboard.press("ArrowRight")
     settled(page)
