@@ -60,6 +60,7 @@ def asked(function, lm, trace, **instead):
         "activations": [1.0, 2.0], "k": 3, "unit": 2, "quantity": "variance", "sampling": AS_IT_IS,
         "dimension": 2, "text": lm.decode(IDS), "ends": Ends(7, 8, 2.0, 1.0), "sites": ["z"],
         "carry": lambda _, stream: stream, "row": torch.ones(1, 1), "values": torch.ones(1, 1, 1), "by": "V",
+        "pair": (7, 8),
         "direction": torch.linspace(-1, 1, lm.config.emb_dim, dtype=torch.float64),
     }  # fmt: skip
     needed = [
