@@ -341,9 +341,9 @@ def in_the_sample() -> None:
 in_the_sample()
 
 st.subheader("The units that contribute most", anchor=False)
-last = {1: "second", 2: "third"}[len(kind.hidden)]
+last_matrix = {1: "second", 2: "third"}[len(kind.hidden)]
 text = (
-    f"Each unit contributes its activation times its own column of the {last} matrix. Beside it "
+    f"Each unit contributes its activation times its own column of the {last_matrix} matrix. Beside it "
     "are the tokens whose scores it raises and lowers most."
 )
 words.prose(text, "logit")
