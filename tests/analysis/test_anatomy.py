@@ -62,10 +62,7 @@ def test_the_tensors_are_those_of_a_model_that_is_really_there(config):
         assert tensor.shared_with == (None if first == tensor.name else first)
 
 
-@settings(max_examples=60, deadline=None)
-@given(configs())
-def test_every_line_of_the_sum_is_what_its_formula_says(config):
-    lines = sum_lines(anatomy(config))
+def assert_each_is_what_its_formula_says(lines, config):
     values = {name: config[name] for name in config if type(config[name]) is int}
     for line in lines:
         if line.formula.startswith("tied"):
@@ -74,6 +71,13 @@ def test_every_line_of_the_sum_is_what_its_formula_says(config):
             assert evaluated(line.formula, values) == line.parameters
         for side in line.worked.split(" = "):
             assert not side or evaluated(side, {}) == line.parameters
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs())
+def test_every_line_of_the_sum_is_what_its_formula_says(config):
+    lines = sum_lines(anatomy(config))
+    assert_each_is_what_its_formula_says(lines, config)
     assert lines[-1].parameters == config.parameters and lines[-1].level == 0
 
 
