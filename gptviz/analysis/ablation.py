@@ -27,7 +27,7 @@ from gptviz.analysis.against import MEASURES, measured
 from gptviz.analysis.moved import ROUNDING
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.edit_values import named
-from gptviz.engine.edits import Edit
+from gptviz.engine.edits import Edit, Replacement
 from gptviz.engine.forward import logits_of
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
@@ -57,8 +57,8 @@ class MutedPart:
     block: int
     head: int | None = None
 
-    def edit(self, baseline: str) -> Edit:
-        """The edit that mutes this part."""
+    def edit(self, baseline: Replacement) -> Edit:
+        """The edit that mutes this part: it gives instead what the baseline says, or these numbers."""
         site = {"head": "z", "attention": "attn_out", "feed-forward": "mlp_out"}[self.kind]
         return Edit(site, self.block, baseline, None if self.head is None else [self.head])
 
@@ -183,19 +183,20 @@ def other_ids(baseline: str) -> tuple[int, ...] | None:
 
 
 @undisturbed
-def other_values(
+def muted_value(
     lm: LanguageModel, baseline: str, text: Sequence[int], pair: tuple[int, int | None]
-) -> Trace | Mean | None:
-    """What every part gives in the other texts that a baseline names, as this model reads them, edits and all.
+) -> str | Trace | Mean:
+    """The value of the edits that mute parts as a baseline says.
 
-    `text` are the ids of the text, and `pair` those of `check`. None for a baseline without a text. Raises ValueError
-    unless the other text has as many tokens, and as `abc_mean` does.
+    That is the baseline itself; or, where it names other texts, what every part gives in these, as this model reads
+    them, edits and all. `text` are the ids of the text, and `pair` those of `check`. Raises ValueError unless the other
+    text has as many tokens, and as `abc_mean` does.
     """
     if baseline == ABC:
         return abc_mean(lm, text, *pair)
     ids = other_ids(baseline)
     if ids is None:
-        return None
+        return baseline
     length = len(text)
     if len(ids) != length:
         raise ValueError(
@@ -203,13 +204,6 @@ def other_values(
             "there at the same position, so both need as many"
         )
     return lm.trace(ids, keep=["z", "attn_out", "mlp_out"])
-
-
-def stands_for(baseline: str) -> str:
-    """The baseline as an edit has it until its value is put in: an ABC mean has no text form."""
-    if baseline == ABC:
-        return "zero"
-    return baseline
 
 
 def changes_nothing(table: pd.DataFrame) -> pd.Series:
@@ -230,14 +224,12 @@ def batches(
     """
     trace.of(lm.model)
     stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
-    other = other_values(lm, baseline, [token.id for token in trace.tokens], pair)
+    value = muted_value(lm, baseline, [token.id for token in trace.tokens], pair)
     for b in range(lm.config.n_layers):
-        edits = [part.edit(stands_for(baseline)) for part in parts_of(lm) if part.block == b]
+        edits = [part.edit(value) for part in parts_of(lm) if part.block == b]
         if baseline == "mean":  # over all of the text, whatever is looked at
             edits = [
                 replace(edit, value=trace[edit.site, b].mean(dim=-2, keepdim=True))
                 for edit in edits
             ]
-        if other is not None:
-            edits = [replace(edit, value=other) for edit in edits]
         yield from variants(lm, trace["resid_pre", b][:stop], b, [[edit] for edit in edits], at)

@@ -9,15 +9,14 @@ Shapes: B circuits of one batch, T tokens, L blocks, H heads, D emb_dim, V vocab
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz.analysis.ablation import Target, check, other_values, stands_for
+from gptviz.analysis.ablation import Target, check, muted_value
 from gptviz.analysis.against import MEASURES, measured
-from gptviz.engine.edits import Edit
+from gptviz.engine.edits import Edit, Replacement
 from gptviz.engine.forward import logits_of
 from gptviz.engine.given import Text
 from gptviz.engine.index import one_of
@@ -37,9 +36,9 @@ def all_heads(lm: LanguageModel) -> list[Head]:
 
 
 def edits_of(
-    lm: LanguageModel, heads: Heads, baseline: str = "mean", feed_forwards: bool = True
+    lm: LanguageModel, heads: Heads, baseline: Replacement = "mean", feed_forwards: bool = True
 ) -> list[Edit]:
-    """The edits that leave only the circuit `heads`: all other heads are replaced as `baseline` says.
+    """The edits that leave only the circuit `heads`: all other heads are replaced as `baseline` says, or by it.
 
     Without `feed_forwards`, the outputs of all feed-forwards are replaced, too.
     """
@@ -94,7 +93,7 @@ class Passes:
             self.ids = ids
         else:
             self.ids = ids[: self.at + 1]
-        self._other = other_values(lm, baseline, ids, self.target)
+        self._value = muted_value(lm, baseline, ids, self.target)
         # (L, T, D): each block's input, with all heads
         self._into = trace["resid_pre"][:, : len(self.ids)]
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
@@ -131,12 +130,9 @@ class Passes:
 
     def _edits(self, circuit: Heads) -> list[Edit]:
         """The edits that leave only the circuit, with numbers as their values."""
-        edits = edits_of(self.lm, circuit, stands_for(self.baseline), self.feed_forwards)
+        edits = edits_of(self.lm, circuit, self._value, self.feed_forwards)
         new = [edit for edit in edits if edit not in self._ready]
-        values = new
-        if self._other is not None:
-            values = [replace(edit, value=self._other) for edit in new]
-        self._ready |= zip(new, ready(self.lm, values), strict=True)
+        self._ready |= zip(new, ready(self.lm, new), strict=True)
         return [self._ready[edit] for edit in edits]
 
     def _batches(

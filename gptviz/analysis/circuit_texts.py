@@ -5,11 +5,10 @@ set (Wang et al., Interpretability in the Wild, 2022, measure theirs over many p
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pandas as pd
 
-from gptviz.analysis.ablation import Target, check, other_values, stands_for
+from gptviz.analysis.ablation import Target, check, muted_value
 from gptviz.analysis.against import difference
 from gptviz.analysis.circuit_passes import Head, all_heads, edits_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
@@ -62,14 +61,12 @@ def circuit_on(
     logits = trace.logits(index)
     aim = of_one_text(target)
     ids = check(lm, int(logits.argmax()) if aim is None else aim, null)
-    other = other_values(lm, null, [token.id for token in trace.tokens], ids)
+    value = muted_value(lm, null, [token.id for token in trace.tokens], ids)
     rest = tuple(head for head in all_heads(lm) if head not in kept)
     found = [float(difference(logits, *ids))]
     circuits: tuple[tuple[Head, ...], ...] = (kept, rest, ())
     for done, circuit in enumerate(circuits, start=1):
-        edits = edits_of(lm, circuit, stands_for(null), feed_forwards)
-        if other is not None:
-            edits = [replace(edit, value=other) for edit in edits]
+        edits = edits_of(lm, circuit, value, feed_forwards)
         only = lm.trace(text, keep=(), edits=edits).logits(index)
         found.append(float(difference(only, *ids)))
         progress(done, len(circuits))
