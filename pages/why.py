@@ -83,16 +83,23 @@ def side(votes: float) -> str:
     return f"for {preferred} over {other}"
 
 
+def read_most(given: np.ndarray) -> tuple[int, str | None] | None:
+    """The position from which most of a vote was read, and how much in words; None where none was. `given` is (n,)."""
+    if not np.isfinite(given).all() or not given.any():
+        return None
+    most = int(np.abs(given).argmax())
+    return most, portion(float(given[most]), float(given.sum()))
+
+
 def all_heads_read() -> str:
     """Sentences on what all heads of the block vote together, and from which token most; "" where they read none."""
-    given = read.now.given.sum(axis=0)  # (H, n) -> (n,)
-    if not np.isfinite(given).all() or not given.any():
+    found = read_most(read.now.given.sum(axis=0))  # (H, n) -> (n,)
+    if found is None:
         return ""
-    most = int(np.abs(given).argmax())
+    most, how_much = found
     source = words.Place(labels[most], most)
     together = grids.map(lambda g: float(g[block, :n_heads].sum()))
     said = f" All heads of block {block} together contribute **{together.arrow()}**."
-    how_much = portion(float(given[most]), float(given.sum()))
     if how_much is None:
         return f"{said} The largest single contribution to it was read from {source}."
     return f"{said} {words.capital(how_much)} of that was read from {source}."
@@ -100,12 +107,11 @@ def all_heads_read() -> str:
 
 def open_head_read() -> str:
     """Beside the picture: from which token the open head read its vote; "" where it read none."""
-    given = read.now.given[head]  # (n,)
-    if not np.isfinite(given).all() or not given.any():
+    found = read_most(read.now.given[head])
+    if found is None:
         return ""
-    most = int(np.abs(given).argmax())
+    most, how_much = found
     source = words.Place(labels[most], most)
-    how_much = portion(float(given[most]), float(given.sum()))
     if how_much is None:
         return f"Head {block}·{head} read the largest part of its vote from {source}."
     return f"Head {block}·{head} read {how_much} of its vote from {source}."
@@ -185,8 +191,9 @@ with right:
         f"logit of {words.as_code(word)} after {here} (position {at}) minus "
         f"{words.compared_with(against)}: **{logit.arrow()}**."
     )
-    if open_head_read():
-        words.prose(open_head_read())
+    beside = open_head_read()
+    if beside:
+        words.prose(beside)
     st.caption("Click a bar to open its head.")
     parts = [
         change_menu.Part("head", block, head),
@@ -226,10 +233,10 @@ text = (
     f"Block {block}, head {head} contributes **{share.arrow()}** to the logit of "
     f"{words.towards(word, against)}."
 )
-if np.isfinite(given).all() and given.any():
-    first = int(np.abs(given).argmax())
+found = read_most(given)
+if found is not None:
+    first, how_much = found
     most = int(looks.argmax())
-    how_much = portion(float(given[first]), float(given.sum()))
     giver = words.Place(labels[first], first)
     if how_much is None:
         text += f" The largest part of it, {words.significant(given[first])}, comes from {giver}."
