@@ -43,7 +43,7 @@ from gptviz.analysis.copying import copies_of
 from gptviz.analysis.logit_attribution import heads_along, reader, source_tokens
 from gptviz.analysis.patched_paths import LOGITS, Receiver, changes
 from gptviz.analysis.patches import value_of
-from gptviz.analysis.prompts import OF_OTHER
+from gptviz.analysis.prompts import OF_OTHER, standard_error
 from gptviz.digits import fixed, percent
 from gptviz.engine.edits import Edit
 from gptviz.engine.index import one_of
@@ -351,7 +351,7 @@ def tell(
     return Story(
         len(differences),
         float(differences.mean()),
-        _error(differences),
+        standard_error(differences),
         int((differences > 0).sum()),
         int(read.is_first.sum()),
         tuple(told),
@@ -501,11 +501,6 @@ class _Read:
         return tuple(sorted(divmod(int(i), self.shape[2]) for i in order))
 
 
-def _error(values: Values) -> float:
-    """The standard error of a mean over the first axis."""
-    return float(values.std(ddof=1) / len(values) ** 0.5)
-
-
 def _in_errors(values: Values) -> Values:
     """Means over the first axis in standard errors; infinite where all values are the same, 0 where they are 0."""
     means = values.mean(axis=0)
@@ -576,7 +571,7 @@ def _tried(read: _Read, role: Role, how: tuple[str, str], seen: _Seen, effects: 
     else:
         failed = [words for words, passes in tests.items() if not passes[ranked[0]]]
         reason = f"It {' and '.join(failed)}."
-    numbers = float(together.mean()), _error(together), read.shape[0]
+    numbers = float(together.mean()), standard_error(together), read.shape[0]
     scores: tuple[float, ...] = ()
     if role.copied:
         by_weights = read.copies(role.copies)
@@ -691,7 +686,7 @@ def _worth(
         numbers: dict[str, Any] = {}
         if claim.shown:
             gives = read.task.gives(read.baseline, name)
-            numbers = {"lost": float(fall.mean()), "lost_se": _error(fall), "gives": gives}
+            numbers = {"lost": float(fall.mean()), "lost_se": standard_error(fall), "gives": gives}
         measured.append(replace(claim, **numbers))
     return worth, measured
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gptviz.analysis.against import difference
 from gptviz.analysis.patches import value_of
@@ -174,6 +175,13 @@ def averaged(
         own = [table for table, of_table in zip(tables, orders, strict=True) if of_table == order]
         means = means.join(averaged(own, columns)[found].add_suffix(f"_{order}"))
     return means
+
+
+def standard_error(numbers: NDArray[np.floating]) -> float:
+    """That of a mean of numbers, (n,): NaN for a single one."""
+    if len(numbers) == 1:
+        return np.nan
+    return float(numbers.std(ddof=1) / len(numbers) ** 0.5)
 
 
 def has_two(orders: Sequence[str | None]) -> bool:

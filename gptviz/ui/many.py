@@ -32,6 +32,7 @@ from gptviz.analysis.prompts import (
     has_two,
     left_out,
     measured,
+    standard_error,
 )
 from gptviz.analysis.ready_made import KINDS, ready_made
 from gptviz.both import Both
@@ -322,13 +323,6 @@ def _in_cells(cells: Floats) -> list[list[str]]:
     written = np.vectorize(lambda value: fixed(float(value), 1), otypes=[object])(cells)  # (R, C)
     written[np.abs(cells) < 0.05] = ""
     return [[*row] for row in written]
-
-
-def standard_error(numbers: NDArray[np.floating]) -> float:
-    """That of a mean of numbers, (n,): NaN for a single one."""
-    if len(numbers) == 1:
-        return np.nan
-    return float(numbers.std(ddof=1) / len(numbers) ** 0.5)
 
 
 def _chooses_abc(prompts: Sequence[Prompt]) -> bool:
