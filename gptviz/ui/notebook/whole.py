@@ -28,6 +28,7 @@ SHELL = (
     "theme_watch",
 )
 SECONDS = 600  # that a page may take
+DRAWINGS = 5  # in light and in dark, until both show the same works done
 
 
 def of_page(s: Sheet, name: str, **choices: Any) -> None:
@@ -74,7 +75,9 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         if closed:
             app.run()
         light = list(_below_the_heading(app.main))
-        while s.follows and not app.exception:
+        for _ in range(DRAWINGS):
+            if not s.follows or app.exception:
+                break
             app.context = {"theme": "dark"}
             app.run()
             dark = list(_below_the_heading(app.main))
