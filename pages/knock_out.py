@@ -202,6 +202,18 @@ def with_nothing_muted() -> str:
     return f"{yours} alone, {after}: **{whole.arrow()}**{counted_from}."
 
 
+def is_changed_already() -> bool:
+    """Whether a change of the model replaces what the opened part gives, at every position."""
+    muting = ablation.parts_of(lm)[opened].edit("zero")
+    return any(
+        edit.site == muting.site
+        and edit.block in (muting.block, "*")
+        and edit.positions is None
+        and (edit.heads is None or set(muting.heads or ()) <= set(edit.heads))
+        for edit in scene.run.edits
+    )
+
+
 def of_the_opened() -> list[str]:
     """What muting the opened part does: the picture in a sentence, and what it is compared with."""
     left = left_without(opened)
@@ -211,6 +223,9 @@ def of_the_opened() -> list[str]:
     if still.all():
         same = f"Muting any single part changes nothing: {watched} stays **{whole.now}**."
         return [same, with_nothing_muted()]
+    if left == whole.now and is_changed_already():
+        again = f"Your change is of {name} already. Muting it{gives} changes nothing more"
+        return [f"{again}: {watched} stays at **{left}**.", with_nothing_muted()]
     if left == whole.now:
         return [f"Without {name}{gives}, {watched} stays at **{left}**.", with_nothing_muted()]
     moves = "rises"

@@ -134,6 +134,10 @@ def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
     left = significant(plain["probability"][43])  # the same without it, changed or not
     assert "Without head 4·3 the prediction stays the same" in prose(at)
     assert f"has a probability of {left}." in prose(at)
+    again = "Your change is of head 4·3 already. Muting it changes nothing more: the probability of `·mill` stays at"
+    assert again in words(at)
+    of_another = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=5, head=0, target=MILL)
+    assert "already" not in words(of_another)
 
 
 @pytest.mark.parametrize(
