@@ -52,7 +52,16 @@ CALLERS = {
     "parts/heads/waiting.py": ("heads", {}, ()),
     "pages/heads.py": ("heads", {}, ()),
 }
+# they wait beside the page, or have a bar without a button; most of them take minutes
+WITHOUT_STOP = (
+    "parts/circuit/story.py",
+    "parts/patching/roles.py",
+    "parts/heads/waiting.py",
+    "parts/training/switches.py",
+    "pages/heads.py",
+)
 START = Queue.start
+BAR = slow._bar
 
 
 class Killed(Exception):
@@ -107,6 +116,29 @@ def test_a_full_line_is_a_sentence_on_every_page_and_can_be_tried_again(
         monkeypatch.setattr(Queue, "start", lambda *_: None)  # what is asked for takes minutes
     at.button(key=again).click().run()
     assert not sentences(at)
+
+
+@pytest.mark.parametrize("module", [module for module in CALLERS if module not in WITHOUT_STOP])
+def test_the_bars_of_both_models_stand_on_one_page(run_page, module, mini, monkeypatch):
+    """However slow the machine is: no two of them have a button of one key."""
+    page, query, buttons = CALLERS[module]
+    drawn = []
+
+    def bar(place, key, stop):
+        drawn.append(key)
+        if key is not None:  # the page has a button there where the work is slow
+            stop = stop or (lambda: None)
+        return BAR(place, key, stop)
+
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    monkeypatch.setattr(columns, "UNASKED", 4 * columns.work(mini.config))
+    monkeypatch.setattr(slow, "TICK", 0.001)  # nothing is quick enough to have no bar
+    monkeypatch.setattr(slow, "_bar", bar)
+    monkeypatch.setattr(sample_means, "_known", type(sample_means._known)())
+    query = {"edits": "mlp_out.1=zero", "text": f"{TEXT} and on the bed", **query}
+    at = failing_page(run_page, page, query, buttons)
+    assert not at.exception
+    assert drawn
 
 
 def killed(*_):

@@ -161,8 +161,8 @@ def draw(
         button(f"Patch every path ({passes:,} passes)", "path_start", GO.set, True)
         return
 
-    def patched(pair: tuple[Run, Run]) -> pd.DataFrame:
-        """The table of one model."""
+    def patched(pair: tuple[Run, Run], key: str) -> pd.DataFrame:
+        """The table of one model; `key` is its button's."""
         clean, corrupt = pair
         stop = (lambda: GO.set(False)) if slow else None
         return sheet.worked(
@@ -173,11 +173,13 @@ def draw(
             answers,
             *options,
             says="{} of {} paths patched".format,
-            key="path_stop",
+            key=key,
             stop=stop,
         )
 
-    found = texts.map(patched)
+    found = Both(patched(texts.now, "path_stop"))
+    if texts.was is not None:
+        found = Both(found.now, patched(texts.was, "path_stop_unchanged"))
     effects = found.map(lambda table: table[size].to_numpy(float).reshape(-1, config.n_heads))
     order = np.argsort(-np.abs(effects.now), axis=None, kind="stable")[:THREADS]
     strongest = [divmod(int(i), config.n_heads) for i in order]
