@@ -165,18 +165,16 @@ def _words(steps: Steps) -> tuple[list[str], list[str]]:
             "They differ too little for a standard deviation of 1: eps keeps the divisor above 0."
         )
     last = "Scale"
-    learned = "Each number is multiplied by a scale of its own."
+    learned = "Each number times its scale, as training chose it."
     nothing = "Every scale is 1: nothing moves."
     if steps.has_shift:
         last = "Scale and shift"
-        learned = "Each number is multiplied by a scale of its own, and a shift is added."
+        learned = "Each number times its scale, plus its shift, as training chose them."
         nothing = "Every scale is 1 and every shift is 0: nothing moves."
     mean_after, deviation_after = _moments(steps.after)
     if mean_after != "mean 0":
-        mean_after += " (no longer exactly 0)"
-    ending = f"Training chose them. Now: {mean_after}, {deviation_after}."
-    if not steps.has_shift:
-        ending = f"Training chose it. Now: {mean_after}, {deviation_after}."
+        mean_after += " (no longer 0)"
+    ending = f"Now: {mean_after}, {deviation_after}."
     if np.all(steps.scale == 1) and np.all(steps.shift == 0):
         learned = nothing
         ending = f"Still: {', '.join(_moments(steps.after))}."
@@ -203,7 +201,7 @@ def _words_without_mean(steps: Steps) -> tuple[list[str], list[str]]:
     divided = f"They are {how} around 0 until their root mean square is {reached}."
     if parts.normalised < NEARLY_ONE:
         divided = "They are too small for a root mean square of 1: eps keeps the divisor above 0."
-    learned = "Each number is multiplied by a scale of its own. Training chose it. Now"
+    learned = "Each number times its scale, as training chose it. Now"
     if np.all(steps.scale == 1):
         learned = "Every scale is 1: nothing moves. Still"
     names = ["In", "Divided by √mean square", "Scale"]

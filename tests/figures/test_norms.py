@@ -76,15 +76,13 @@ def test_what_is_written_are_the_moments_and_a_mean_of_0_but_for_rounding_is_0()
         (
             [1, 2, 4],
             {"scale": 2 * torch.ones(3)},
-            ["Training chose it. Now: mean 0, standard deviation 2.00."],
+            ["as training chose it. Now: mean 0, standard deviation 2.00."],
         ),
         ([1, 2, 4], {"shift": torch.zeros(3)}, ["every shift is 0"]),
         (
             [1, 2, 4],
             {"shift": torch.ones(3)},
-            [
-                "a shift is added. Training chose them. Now: mean 1.00 (no longer exactly 0), standard"
-            ],
+            ["plus its shift, as training chose them. Now: mean 1.00 (no longer 0), standard"],
         ),
     ],
 )
