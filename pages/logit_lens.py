@@ -460,9 +460,9 @@ if wanted and parts != everything:  # at the end: the page stands, and a click i
         asked.append((scene.run, read.followed_cells, ((ranked,),)))
     says = "Reading the columns: {} of {} parts".format
     with bar:
-        for which, (run, numbers, more) in enumerate(asked):
+        for nth, (run, numbers, more) in enumerate(asked):
             given = [(run.ids, numbers, *part, *more) for part in everything]
-            every = sheet.all_worked(run, of_text, given, says, f"lens_stop_{which}", stop_it)
+            every = sheet.all_worked(run, of_text, given, says, f"lens_stop_{nth}", stop_it)
             for (_, _, *args), value in zip(given, every, strict=True):
                 runs.known(sheet.once, lambda value=value: value, run, numbers, tuple(args))  # type: ignore[misc]
     st.session_state[READ] = {(*asked_for, None), (*asked_for, ranked)}
