@@ -1,5 +1,6 @@
 """The story of a copied word: told of planted weights and of mini, never of random ones, with hooks' numbers."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from gptviz.analysis.asked import stood_before
 from gptviz.analysis.circuit_claims import LEAST, Task
 from gptviz.analysis.circuit_passes import all_heads, edits_of
 from gptviz.analysis.copied_story import EXAMPLE, copied_story, made_texts
+from gptviz.engine.sample import long_passages
 from tests.analysis.muted_heads import check_worth, lost_by_hooks
 from tests.analysis.test_circuit_story import set_weights
 from tests.analysis.test_patched_paths import by_hooks
@@ -200,6 +202,24 @@ def test_made_texts_repeat_a_passage_of_other_words(mini, text):
         own = mini.encode(text)
         assert not {*own} & {*texts[0].ids}
         assert all(len({*one.ids}) >= len({*own}) for one in texts)
+
+
+def test_made_texts_are_of_whole_words_of_the_books(mini):
+    """No " dischar", " mal" or " accom", which only begin words."""
+    books = " ".join(passage.text for passage in long_passages())
+    words = {mini.decode([i]) for text in made_texts(mini, None, 40) for i in text.ids}
+    assert len(words) > 300
+    for word in words:
+        assert re.fullmatch(r" [a-z]{3,}", word) and re.search(rf"\b{word[1:]}\b", books)
+    assert {" dischar", " mal", " accom"}.isdisjoint(
+        map(mini.decode, ([i] for i in module._words(mini)))
+    )
+
+
+def test_a_vocabulary_with_few_words_of_the_books_has_beginnings_of_words(mini, monkeypatch):
+    monkeypatch.setattr(module, "_in_books", lambda: frozenset({"mill"}))
+    words = [mini.decode([i]) for i in module._words(mini)]
+    assert " mal" in words and all(re.fullmatch(r" [a-z]{3,}", word) for word in words)
 
 
 def test_of_several_texts_each_gives_its_form(mini):
