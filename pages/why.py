@@ -64,9 +64,8 @@ in_blocks = np.flatnonzero(table["block"].notna())
 # (L, H heads, a bias or none, feed-forward)
 grids = values.map(lambda v: v[in_blocks].reshape(layers, -1))
 columns = [names[row].removeprefix("block 0 · ") for row in in_blocks[: grids.now.shape[1]]]
-block, head = sheet.opened_head(
-    lm.config, lambda: divmod(int(np.abs(grids.now[:, :n_heads]).argmax()), n_heads)
-)
+strongest_head = divmod(int(np.abs(grids.now[:, :n_heads]).argmax()), n_heads)
+block, head = sheet.opened_head(lm.config, lambda: strongest_head)
 read = sheet.of(scene, numbers.heads_read, block, *asked)
 # one scale for all heads, so that a head which hardly votes hardly colours the text
 strongest = float(np.nanmax(np.abs(grids.now[:, :n_heads])))
@@ -112,9 +111,12 @@ def open_head_read() -> str:
         return ""
     most, how_much = found
     source = words.Place(labels[most], most)
+    reader = f"Head {block}·{head}"
+    if (block, head) == strongest_head:
+        reader = f"Only heads read earlier tokens. The strongest of them, {block}·{head},"
     if how_much is None:
-        return f"Head {block}·{head} read the largest part of its vote from {source}."
-    return f"Head {block}·{head} read {how_much} of its vote from {source}."
+        how_much = "the largest part"
+    return f"{reader} read {how_much} of its vote from {source}."
 
 
 def strongest_vote() -> str:
@@ -127,9 +129,9 @@ def strongest_vote() -> str:
     said = f"The strongest vote {side(votes[most])} comes from {source}"
     if not (votes * votes[most] < 0).any():
         return f"{said}."
-    others = "others vote against"
+    others = "some others vote against"
     if votes[most] < 0:
-        others = "others disagree"
+        others = "some others disagree"
     return f"{said}; {others}."
 
 
