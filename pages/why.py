@@ -15,9 +15,9 @@ from gptviz.figures import shares as figures
 from gptviz.figures.maps import Map
 from gptviz.figures.marks import token_ticks
 from gptviz.ui import heads, many, sheet, words
-from gptviz.ui.parts.why import depth, flow, paths
+from gptviz.ui.parts.why import depth, flow, other_word, paths
 from gptviz.ui.shell import bench, change_menu, muted as muting, state
-from gptviz.ui.shell.navigation import link
+from gptviz.ui.shell.navigation import called, link
 
 # of the block: what the page offers to change
 PART = sheet.Param("why_part", str, "head", sheet.if_there)
@@ -149,10 +149,14 @@ with left:
     falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
 
     def open_bar(place: int) -> None:
-        """A click on a bar opens its head."""
+        """A click on a bar opens its head, or the feed-forward layer of its block."""
+        row = table.iloc[falls.rows[place][0]]
         if " · head " in falls.names[place]:
-            row = table.iloc[falls.rows[place][0]]
             state.open_head(int(row["block"]), int(row["head"]))
+            PART.set(None)
+        elif " · feed-forward" in falls.names[place]:
+            state.BLOCK.set(int(row["block"]))
+            PART.set("feed-forward")
 
     PART.within(muting.KINDS)
     opened = label_of("", block, head)
@@ -194,15 +198,24 @@ with right:
         f"{words.compared_with(against)}: **{logit.arrow()}**."
     )
     beside = open_head_read()
+    if PART.value == "feed-forward":
+        beside = (
+            f"The feed-forward layer of block {block} reads {here} alone (position {at}). What it knows of "
+            "earlier tokens came there by attention, in this block or before it."
+        )
     if beside:
         words.prose(beside)
-    st.caption("Click a bar to open its head.")
+    st.caption(
+        "Click a bar to open it. What a part does by way of later parts is no vote: "
+        f"{called('knock_out')} counts it, too."
+    )
     parts = [
         change_menu.Part("head", block, head),
         change_menu.Part("attention", block),
         change_menu.Part("feed-forward", block),
     ]
     change_menu.menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
+    other_word.draw(scene)
 divisor = numbers.spread(scene.trace, lm.model, at)
 shift = ", and count its shift as a part of its own"
 if "final shift" not in set(table["part"]):

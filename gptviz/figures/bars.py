@@ -94,7 +94,7 @@ def bars(
     if values.was is not None:
         assert hovers.was is not None
         old = np.asarray(values.was)
-        old_hovers = [f"{sentence} ({called[1]})" for sentence in hovers.was]
+        old_hovers = [f"{called[1]}: {sentence}" for sentence in hovers.was]
         ghost = marks.ghost_bars(*ends(old), mode, old_hovers, **direction, name=called[1])
         if text is not None:  # at the end of the longer of the two
             longer = (old * new > 0) & (abs(old) > abs(new))

@@ -137,6 +137,11 @@ CLICKS = {
         {"against": 1647},
         # a row is a head, whichever token's cell
         (("why_sources", (2, 6)), "head (?P<head>6)", {}),
+        (
+            ("why_waterfall", 0, 0),
+            r"block (?P<block>5) · feed-forward",
+            {"why_part": "feed-forward"},
+        ),
         (("why_waterfall", 0, 11), r"block (?P<block>\d) · head (?P<head>\d)", {}),
         (".st-key-details summary", "", {}),
         ('.st-key-details [role=tab]:has-text("Map")', "", {}),

@@ -179,7 +179,7 @@ def test_bars_are_their_numbers_and_outlines_the_unchanged_ones(lying):
     assert np.array_equal(main.x if lying else main.y, NOW[0])
     assert np.array_equal(ghost.x if lying else ghost.y, WAS[0]) and ghost.name == "unchanged"
     assert main.hovertext[2].startswith("&lt;b&gt;: probability")
-    assert ghost.hovertext[0].endswith("(unchanged)") and len(set(main.marker.color)) == 2
+    assert ghost.hovertext[0].startswith("unchanged: ") and len(set(main.marker.color)) == 2
     alone = bars(Both(NOW[0]), LABELS, "light", "size", colors="#123456", says=Both(["a"] * 4))
     assert len(alone.data) == 1 and list(alone.data[0].hovertext) == ["a"] * 4
     whole, part = bars(

@@ -1,5 +1,7 @@
 """The page "Why this token?" through AppTest: what is drawn is `attribution`, and adds up to the logit."""
 
+from urllib.parse import parse_qsl
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from gptviz.jobs import Queue
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.shell.target import MEAN
 from tests.pages.conftest import open_all
-from tests.specs import attributes, charts, given, in_numbers, keys, opened, prose, words
+from tests.specs import attributes, charts, given, in_numbers, keys, links, opened, prose, words
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 MILL = 2958
@@ -96,6 +98,22 @@ def test_the_story_of_mill_against_town_is_said_in_words(run_page, mini):
     assert f"All heads of block 5 together contribute **{heads:.2f}**." in said
     assert "Most of that was read from `·mill` (position 7)." in said
     assert "minus that of `·town`: **8.93**." in said
+
+
+def test_the_same_text_with_another_word_is_one_click_away(run_page):
+    at = run_page("why", text=DEFAULT_TEXT)
+    (label,) = [label for label in links(at) if label.startswith("Check it")]
+    assert label == "Check it: what is the guess with `·barn` in the place of `·mill`?"
+    asked = dict(parse_qsl(links(at)[label].query_string))
+    assert asked["text"] == DEFAULT_TEXT.replace("mill", "barn")
+    # nothing is known to put in the place of any of these
+    assert not any(label.startswith("Check it") for label in links(run_page("why", text="Of it")))
+
+
+def test_a_feed_forward_layer_is_said_to_read_one_token(run_page):
+    at = run_page("why", text=DEFAULT_TEXT, block=5, why_part="feed-forward")
+    assert "The feed-forward layer of block 5 reads `·red` alone (position 15)." in words(at)
+    assert at.button(key="change_why_quick").label == "Switch off block 5's feed-forward"
 
 
 def test_another_target_and_head_run_no_model(run_page, passes):

@@ -1,0 +1,31 @@
+"""A link from *Why this token?* to the first page with another word in the text: does the guess follow it?"""
+
+from gptviz.analysis.alignment import differing
+from gptviz.ui.shell import other_text, state
+from gptviz.ui.shell.navigation import link
+from gptviz.ui.shell.params import choosing
+from gptviz.ui.shell.prompt import read
+from gptviz.ui.shell.scene import Scene
+from gptviz.ui.words import as_code, show_id
+
+
+def draw(scene: Scene) -> None:
+    """Draw the link where the prompt has an other text of which one token differs; else nothing.
+
+    It is the other text of *Patching*, so that both pages speak of the same. None is made by trying, which takes long.
+    """
+    offers = other_text.offered(
+        other_text.without_patches(scene.run), scene.position, scene.special
+    )
+    text, _ = other_text.opened(scene, offers, is_long=True)
+    if text is None:
+        return
+    reading = read(scene.lm, text, scene.special)
+    if reading.refusal or len(reading.ids) != len(scene.run.ids):
+        return
+    places = differing(scene.run.ids, reading.ids)
+    if len(places) != 1:
+        return
+    old, new = (as_code(show_id(scene.lm, ids[places[0]])) for ids in (scene.run.ids, reading.ids))
+    label = f"Check it: what is the guess with {new} in the place of {old}?"
+    link("overview", state.link() | choosing({state.TEXT: text}), label=label)
