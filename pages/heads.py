@@ -40,7 +40,7 @@ IN_PAPERS = {
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
 frame = sheet.start_page(
-    "Heads on trial",
+    "What each head does",
     choices=[*bench.PARAMS, ACROSS, UP, sheet.guess_first.GUESS, trial.CLAIM, *looking.PARAMS],
 )
 prompt = sheet.read_text(frame)

@@ -43,7 +43,7 @@ KEPT = 0.9  # of the probability: a head is not missed
 LOST = 0.5  # of the probability: a change has lost the word
 
 frame = sheet.start_page(
-    "Knock-out",
+    "Switch parts off",
     choices=[*bench.PARAMS, PART, MAP, BESIDE, sheet.guess_first.GUESS, *many.PARAMS],
 )
 prompt = sheet.read_text(frame)

@@ -337,7 +337,7 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         link(
             "knock_out",
             state.link() | sheet.in_link(bench.PARAMS) | same,
-            label="Knock-out: the same, and by other measures",
+            label="Switch parts off: the same, and by other measures",
         )
     with right:
         in_files.chart(

@@ -54,7 +54,7 @@ def test_an_induction_head_and_all_of_its_kind_are_two_clicks_away(open_page):
     """What that does to the numbers: tests/pages/test_heads.py."""
     page = open_page()
     page.get_by_text("Which part did it?").first.click()  # the heading that it stands under
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Heads on trial").first.click()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="What each head does").first.click()
     together = settled(page).locator(".st-key-change_heads_here").get_by_role("button")
     press(together)
     assert address(page)["edits"] == "z.5.0+3+4+5+7=zero" and effect(page)["token"] == "·mill"

@@ -1,4 +1,4 @@
-"""The page "Knock-out" through AppTest: what is drawn is `knock_out`."""
+"""The page "Switch parts off" through AppTest: what is drawn is `knock_out`."""
 
 import math
 

@@ -142,7 +142,7 @@ def _draw_claims(scene: Scene, told: Story, of_number: str) -> None:
         f"than {SURE:.0f} standard errors from 0. A role that passes something to heads with another role is tested "
         "only where that one is shown. The numbers are from the texts that chose the heads. Not shown does not say "
         "that there is none: the work may be spread over many heads. *Copy score*: the share of names (of words) that "
-        "are among the five largest logits when the head looks at nothing else. *Heads on trial* asks another "
+        "are among the five largest logits when the head looks at nothing else. *What each head does* asks another "
         "question, in ten passages of books: does a head look where its label says, and is it missed there? So its "
         "label may hold there while it passes nothing on in these texts. After Olsson et al., *In-context "
         "Learning and Induction Heads*, 2022, and Wang et al., *Interpretability in the Wild*, 2022."
