@@ -221,7 +221,7 @@ with doing:
         *([] if average else [change_menu.Part("head", block, head)]),
         *parts,
         key="attention",
-        named=False,
+        narrow=True,
     )
 
 # ---- the grid, the matrix, the lines ----
