@@ -154,8 +154,8 @@ def test_where_no_text_keeps_step_it_says_why_and_what_a_muted_part_gives_instea
     for usual, gives in (("zero", "0"), ("sample", "its mean over a sample of text")):
         at = run(null="other", usual=usual, **query)
         assert (asked(at)["null"], asked(at)["other"]) == (usual, None)
-        (said,) = [one.value for one in at.caption if "So a muted part outputs" in one.value]
-        assert why in said and said.endswith(f"So a muted part outputs {gives}.")
+        (said,) = [one.value for one in at.caption if "So a part that is off outputs" in one.value]
+        assert why in said and said.endswith(f"So a part that is off outputs {gives}.")
         assert at.query_params["null"] == "other"  # with another text it is that again
 
 

@@ -26,7 +26,7 @@ ROLE_WORDS = ("induction head", "previous-token head", "name mover", "S-inhibiti
 OF_NAMES = (
     "A head's number is by how much the difference moves when it alone is, on its way, as in the sentence with the "
     "right name at the second mention (previous token: with a third name at the first; backup: by how much more "
-    "it writes for the right name when the name movers are muted)"
+    "it writes for the right name when the name movers are off)"
 )
 OF_COPIES = (
     "A head's number is by how much the difference moves when it alone is, on its way, as in the text with another "
@@ -152,7 +152,7 @@ def _draw_claims(scene: Scene, told: Story, of_number: str) -> None:
     st.caption(caption)
     about = (
         "One row per role: what was changed, against which text, and the effect in logits of the answer minus the "
-        "other word, by which the difference falls (below 0: rises); `lost` is the same with the role's heads muted "
+        "other word, by which the difference falls (below 0: rises); `lost` is the same with the role's heads off "
         "together. A dash: not measured."
     )
     with sheet.details("the story"):
