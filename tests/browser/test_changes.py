@@ -46,8 +46,11 @@ def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page):
 
     press(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Next token").first)
     assert effect(page) == seen and address(page)["edits"] == "z.4.3=zero"
+    press(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Guess").first)
+    page.get_by_text("unchanged", exact=True).wait_for()  # what the outlines of its bars are
     press(page.get_by_test_id("change-remove"))
     page.get_by_test_id("changes").wait_for(state="detached")
+    assert not settled(page).get_by_text("unchanged", exact=True).count()
 
 
 def test_an_induction_head_and_all_of_its_kind_are_two_clicks_away(open_page):

@@ -73,6 +73,7 @@ def test_a_click_switches_a_head_off_and_on_again(run_page, mini):
 def test_a_heads_own_view_switches_it_off_before_anybody_scrolls(run_page, page):
     """The button says which head it is about, and when that is off, how it comes back."""
     at = run_page(page, {SEEN: set()}, block=4, head=3)
+    assert "counted from 0" in at.number_input(key="head").help
     key = f"change_{page}_quick"
     assert at.button(key=key).label.startswith("Switch off") and "4·3" in at.button(key=key).label
     at.button(key=key).click().run()
