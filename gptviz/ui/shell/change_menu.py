@@ -178,8 +178,8 @@ def menu(scene: Scene, *parts: Part, key: str, narrow: bool = False) -> None:
     """Draw the menu of one part, or of several that are chosen among in the popover.
 
     `key` is the menu's own on its page; the button of one click is for the first part, and says which it is:
-    "Switch off head 4·3", or where it is `narrow`, beside a sentence that begins with the head's name,
-    "Switch off 4·3". A change reruns the whole page, also from a fragment, since all of its numbers change.
+    "Switch off head 4·3", or where it is `narrow`, beside a sentence that names the part,
+    "Switch off 4·3", and of no head "Switch off". A change reruns the whole page, also from a fragment, since all of its numbers change.
     """
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
         first = actions(parts[0])[0]
@@ -190,7 +190,7 @@ def menu(scene: Scene, *parts: Part, key: str, narrow: bool = False) -> None:
             switched = f"head {parts[0].block}·{parts[0].head}"
             if narrow:
                 switched = switched.removeprefix("head ")
-        elif parts[0].kind in OUTPUTS:
+        elif not narrow and parts[0].kind in OUTPUTS:
             switched = name
         _button(first, f"change_{key}_quick", says=f"{name}, on every page", named=switched)
         box = st.popover("Change …", key=opened, on_change="rerun")
