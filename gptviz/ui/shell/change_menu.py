@@ -179,7 +179,8 @@ def menu(scene: Scene, *parts: Part, key: str, narrow: bool = False) -> None:
 
     `key` is the menu's own on its page; the button of one click is for the first part, and says which it is:
     "Switch off head 4·3", or where it is `narrow`, beside a sentence that names the part,
-    "Switch off 4·3", and of no head "Switch off". A change reruns the whole page, also from a fragment, since all of its numbers change.
+    "Switch off 4·3", and of no head "Switch off". A change reruns the whole page, also from a fragment,
+    since all of its numbers change.
     """
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
         first = actions(parts[0])[0]
