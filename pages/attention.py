@@ -155,7 +155,7 @@ def withdrawn_says(trial: Trial) -> str:
     """That a label was withdrawn in its trial, and how much the model loses without the head."""
     return (
         "Its label was withdrawn: the model needs the head for more than that. "
-        f"{words.capital(heads.cost_without(trial))} (see Heads on trial)."
+        f"{words.capital(heads.cost_without(trial))} (see the page What each head does)."
     )
 
 
@@ -221,7 +221,7 @@ with doing:
         *([] if average else [change_menu.Part("head", block, head)]),
         *parts,
         key="attention",
-        named=False,
+        narrow=True,
     )
 
 # ---- the grid, the matrix, the lines ----

@@ -364,7 +364,7 @@ def largest_step(order: numbers.Ranking) -> str:
     alone = number(abs(float(order.effects[block, head])))
     return (
         f"The largest step of the curve is number {count}, block {block} · head {head}: from "
-        f"{before} to {after}. With all other heads in, muting this one moves it by {alone}."
+        f"{before} to {after}. With all other heads in, switching this one off moves it by {alone}."
     )
 
 
@@ -695,7 +695,7 @@ def in_order(order: numbers.Ranking) -> pd.DataFrame:
     table = pd.DataFrame(order.heads, columns=["block", "head"])
     table.insert(0, "heads kept", range(1, of + 1))
     alone = [float(order.effects[place]) for place in order.heads]
-    return table.assign(**{"muting it alone takes away": alone, "F": order.values[1:]})
+    return table.assign(**{"switching it off alone takes away": alone, "F": order.values[1:]})
 
 
 def both_orders(now: numbers.Ranking, before: numbers.Ranking | None) -> Both[pd.DataFrame]:

@@ -12,7 +12,7 @@ from gptviz import Edit
 from gptviz.analysis import head_formulas as formulas, head_general, head_roles, head_trial
 from gptviz.analysis.ablation import MutedPart
 from gptviz.analysis.head_scores import HeadScores
-from gptviz.analysis.head_trial import trial as hold
+from gptviz.analysis.head_trial import Trial, trial as hold
 from gptviz.both import Both
 from gptviz.figures import heads as figures, marks
 from gptviz.ui import heads, sheet, words
@@ -40,7 +40,7 @@ IN_PAPERS = {
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
 frame = sheet.start_page(
-    "Heads on trial",
+    "What each head does",
     choices=[*bench.PARAMS, ACROSS, UP, sheet.guess_first.GUESS, trial.CLAIM, *looking.PARAMS],
 )
 prompt = sheet.read_text(frame)
@@ -192,6 +192,98 @@ if hidden:
             sheet.button(f"{example}: shows {shown_roles}", f"heads_offer_{number}", take)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
 
+# ---- the story of the opened head ----
+
+
+def on_text() -> str:
+    """The story's first part: what the opened head does on this text."""
+    was = mine.was
+    if was and mine.now.kind == "favourite" and was.favourite != mine.now.favourite:
+        was = None  # it kept looking at another token
+    share = Both(mine.now.share, was and was.shares.get(mine.now.kind))
+    text = f"**On this text** it {words.does(mine.now, scene.labels)}"
+    if mine.now.share is not None:
+        text += f": **{share.arrow('%')}** of its attention"
+        if mine.now.share_of_rest is not None and mine.now.rest >= WORTH_SAYING:
+            text += f", {words.percent(mine.now.share_of_rest)} of what it does not leave on the first token"
+    text += "."
+    if heads.scaled(scene.run, block, head):
+        text += f" {heads.SCALED}"
+    return text
+
+
+def in_general() -> str:
+    """The second part: what it does on many texts."""
+    if usual is None:
+        return "**In general:** that is being measured."
+    role = usual["role"]
+    part = f" ({percent_of(usual['share'])})".replace(" ()", "")
+    if role == mine.now.kind:
+        return f"**In general** it does the same{part}."
+    text = f"**In general** it {formulas.ROLES[role].does}{part}"
+    if role in hidden:
+        text += ", which this text cannot show"
+    return f"{text}."
+
+
+muted = MutedPart("head", block, head).edit(explained.baseline)
+with_and_without = scene.run, scene.run.edited(muted)
+
+
+def on_question() -> str:
+    """The third part: what becomes of the bar's question without the head, by its measure and its baseline."""
+    was, now = (explained.number(explained.of(run, scene.position)) for run in with_and_without)
+    text = f"**For this answer:** if it outputs {explained.gives}, {explained.briefly}"
+    if was == now:
+        return f"{text} stays at **{now}**."
+    return f"{text} goes **{was} → {now}**."
+
+
+def draw_question() -> None:
+    """Draw the third part, or where somebody wants to guess first, the question."""
+    chances = [explained.chance(run, scene.position) for run in with_and_without]
+    if not sheet.guess_first.is_open(scene, explained, f"head {block}·{head}", *chances):
+        words.prose(on_question(), "logit")
+
+
+def say_without_it(held: Trial | None) -> None:
+    """Say the story's last part: what the model loses without the head, by its trial (None: no trial was held)."""
+    if held is not None:
+        words.prose(
+            f"**Without it**, in passages of books, {trial.without(held)} {trial.in_short(held)}"
+        )
+        measured = "How is that measured?"
+        if scene.run.edits:
+            measured = "*In general* and *without it*: the unchanged model."
+        st.caption(measured, help=trial.measured_on(held))
+    elif usual is not None and usual["role"] not in head_trial.TESTABLE:
+        words.prose("**Without it:** its label claims nothing that can be tried.")
+    else:
+        words.prose("**Without it:** no trial has been held yet.")
+
+
+with above:
+    text = "Each head is labelled by where it looks on this text."
+    if tried:
+        held_here = sum(shown.verdict == "holds" for row in now for shown in row)
+        text += f" **{words.counted(held_here, 'label')}** on this map held on trial (✓)."
+    words.prose(text, "head")
+with story, st.container(border=True, key="heads_story"):
+    title = f"**Block {block}, head {head}: *{formulas.ROLES[mine.now.kind].label}***"
+    if mine.now.kind in IN_PAPERS:
+        title += f", in papers *{IN_PAPERS[mine.now.kind]}*"
+    words.prose(title)
+    change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
+    words.prose(on_text())
+    words.prose(in_general())
+    draw_question()
+    without_it = st.container()
+    switches()
+    sheet.guess_first.switch()
+if not sheet.is_near("heads_in_general"):  # further down, the label that is chosen there is tried
+    with without_it:
+        say_without_it(tried.get((block, head)))
+
 # ---- in general ----
 
 sheet.end_unless_near("heads_in_general")
@@ -317,88 +409,9 @@ if scene.run.edits:
 # ---- the trial ----
 
 held = trial.draw(scene, block, head, labels, tried)
+with without_it:
+    say_without_it(held)
 
-
-def on_text() -> str:
-    """The story's first part: what the opened head does on this text."""
-    was = mine.was
-    if was and mine.now.kind == "favourite" and was.favourite != mine.now.favourite:
-        was = None  # it kept looking at another token
-    share = Both(mine.now.share, was and was.shares.get(mine.now.kind))
-    text = f"**On this text** it {words.does(mine.now, scene.labels)}"
-    if mine.now.share is not None:
-        text += f": **{share.arrow('%')}** of its attention"
-        if mine.now.share_of_rest is not None and mine.now.rest >= WORTH_SAYING:
-            text += f", {words.percent(mine.now.share_of_rest)} of what it does not leave on the first token"
-    text += "."
-    if heads.scaled(scene.run, block, head):
-        text += f" {heads.SCALED}"
-    return text
-
-
-def in_general() -> str:
-    """The second part: what it does on many texts."""
-    if usual is None:
-        return "**In general:** that is being measured."
-    role = usual["role"]
-    part = f" ({percent_of(usual['share'])})".replace(" ()", "")
-    if role == mine.now.kind:
-        return f"**In general** it does the same{part}."
-    text = f"**In general** it {formulas.ROLES[role].does}{part}"
-    if role in hidden:
-        text += ", which this text cannot show"
-    return f"{text}."
-
-
-muted = MutedPart("head", block, head).edit(explained.baseline)
-with_and_without = scene.run, scene.run.edited(muted)
-
-
-def on_question() -> str:
-    """The third part: what becomes of the bar's question without the head, by its measure and its baseline."""
-    was, now = (explained.number(explained.of(run, scene.position)) for run in with_and_without)
-    text = f"**For this answer:** if it outputs {explained.gives}, {explained.briefly}"
-    if was == now:
-        return f"{text} stays at **{now}**."
-    return f"{text} goes **{was} → {now}**."
-
-
-def draw_question() -> None:
-    """Draw the third part, or where somebody wants to guess first, the question."""
-    chances = [explained.chance(run, scene.position) for run in with_and_without]
-    if not sheet.guess_first.is_open(scene, explained, f"head {block}·{head}", *chances):
-        words.prose(on_question(), "logit")
-
-
-with above:
-    text = "Each head is labelled by where it looks on this text."
-    if tried:
-        held_here = sum(shown.verdict == "holds" for row in now for shown in row)
-        text += f" **{words.counted(held_here, 'label')}** on this map held on trial (✓)."
-    words.prose(text, "head")
-with story, st.container(border=True, key="heads_story"):
-    title = f"**Block {block}, head {head}: *{formulas.ROLES[mine.now.kind].label}***"
-    if mine.now.kind in IN_PAPERS:
-        title += f", in papers *{IN_PAPERS[mine.now.kind]}*"
-    words.prose(title)
-    words.prose(on_text())
-    words.prose(in_general())
-    draw_question()
-    if held is not None:
-        words.prose(
-            f"**Without it**, in passages of books, {trial.without(held)} {trial.in_short(held)}"
-        )
-        measured = "How is that measured?"
-        if scene.run.edits:
-            measured = "*In general* and *without it*: the unchanged model."
-        st.caption(measured, help=trial.measured_on(held))
-    elif usual is not None and usual["role"] not in head_trial.TESTABLE:
-        words.prose("**Without it:** its label claims nothing that can be tried.")
-    else:
-        words.prose("**Without it:** no trial has been held yet.")
-    change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
-    switches()
-    sheet.guess_first.switch()
 
 # ---- many texts ----
 

@@ -1,4 +1,4 @@
-"""Knock-out: mute every head, attention and feed-forward layer in turn, and see what it costs the prediction."""
+"""Switch off every head, attention and feed-forward layer in turn, and see what it costs the prediction."""
 
 from functools import partial
 
@@ -39,11 +39,12 @@ EXAMPLES = ("A copied passage", "A name comes back", "A quotation closes")
 FIRST = 5  # tokens of the guess, before and after
 LISTED = 12  # bars of the list
 ROW = 25  # pixels of one
+IN_PAPERS = "Papers call this *ablation*."
 KEPT = 0.9  # of the probability: a head is not missed
 LOST = 0.5  # of the probability: a change has lost the word
 
 frame = sheet.start_page(
-    "Knock-out",
+    "Switch parts off",
     choices=[*bench.PARAMS, PART, MAP, BESIDE, sheet.guess_first.GUESS, *many.PARAMS],
 )
 prompt = sheet.read_text(frame)
@@ -62,11 +63,16 @@ parts = len(ablation.parts_of(lm))
 difference = explained.difference
 what = explained.watched
 gives = ""
+to_zero = ""  # whatever the map puts there, the button puts zero
 if null != "zero":
+    to_zero = " (then it outputs 0)"
     gives = f" (it outputs {explained.gives})"
 takes = "takes away"
 if measure == "loss":
     takes = "adds"
+nothing = "nothing switched off"  # before a part of the map is
+if scene.run.edits:
+    nothing = "nothing more switched off"
 
 
 def program() -> None:
@@ -79,9 +85,7 @@ if not sheet.is_wanted(MAP, lm, scene.position + 1, parts):
     with above:
         if MAP.value == "off":
             st.info("Stopped. There is no map: its gaps would look like parts that do not matter.")
-        label = (
-            f"Mute each of the {parts} parts in turn ({scene.position + 1} tokens, {parts} passes)"
-        )
+        label = f"Switch off each of the {parts} parts in turn ({scene.position + 1} tokens, {parts} passes)"
         sheet.button(label, "knock_out_start", MAP.set, "on", primary=True)
     sheet.example_row(*EXAMPLES)
     with sheet.details():
@@ -124,7 +128,7 @@ own_probability = chances.now
 
 
 def open_part(block: int, column: int) -> None:
-    """Callback: a part is muted, by its place on the map."""
+    """Callback: another part is looked at, by its place on the map."""
     state.BLOCK.set(block)
     PART.set(muted.KINDS[max(0, column - n_heads + 1)])
     if column < n_heads:
@@ -132,7 +136,7 @@ def open_part(block: int, column: int) -> None:
 
 
 def rescuer() -> int | None:
-    """The row of a part whose muting brings back a word that the change had lost: a head if there is one."""
+    """The row of a part that brings back, when it is off, a word that the change had lost: a head if there is one."""
     if chances.was is None or own_probability > LOST * chances.was:
         return None
     back = np.flatnonzero(probabilities >= KEPT * chances.was)
@@ -192,10 +196,10 @@ name = said_names[opened]
 after = f"after {words.as_code(scene.label)} (position {scene.position})"
 
 
-def with_nothing_muted() -> str:
-    """What the page measures before a part is muted, and before a change of the model."""
+def with_nothing_off() -> str:
+    """What the page measures before a part is off, and before a change of the model."""
     if whole.arrow() == whole.now:
-        return f"With nothing muted it is {whole.now} {after}{counted_from}."
+        return f"With {nothing} it is {whole.now} {after}{counted_from}."
     yours = "Your change"
     if len(scene.run.edits) > 1:
         yours = "Your changes"
@@ -215,24 +219,27 @@ def is_changed_already() -> bool:
 
 
 def of_the_opened() -> list[str]:
-    """What muting the opened part does: the picture in a sentence, and what it is compared with."""
+    """What switching the opened part off does: the picture in a sentence, and what it is compared with."""
     left = left_without(opened)
     if opened == rescue:
-        back = f"{with_change()}, muting {name} as well{gives} brings {token} back to **{left}**."
-        return [back, with_nothing_muted()]
+        back = f"{with_change()}, switching off {name} as well{gives} brings {token} back to **{left}**."
+        return [back, with_nothing_off()]
     if still.all():
-        same = f"Muting any single part changes nothing: {watched} stays **{whole.now}**."
-        return [same, with_nothing_muted()]
+        same = f"Switching off any single part changes nothing: {watched} stays **{whole.now}**."
+        return [same, with_nothing_off()]
     if left == whole.now and is_changed_already():
-        again = f"Your change is of {name} already. Muting it{gives} changes nothing more"
-        return [f"{again}: {watched} stays at **{left}**.", with_nothing_muted()]
+        again = f"Your change is of {name} already. Switching it off{gives} changes nothing more"
+        return [f"{again}: {watched} stays at **{left}**.", with_nothing_off()]
     if left == whole.now:
-        return [f"Without {name}{gives}, {watched} stays at **{left}**.", with_nothing_muted()]
+        return [f"Without {name}{gives}, {watched} stays at **{left}**.", with_nothing_off()]
     moves = "rises"
     if (lost.now[opened] > 0) == (measure != "loss"):
         moves = "falls"
     if not is_chosen or whole.arrow() != whole.now:
-        return [f"Mute {name}{gives}, and {watched} {moves} to **{left}**.", with_nothing_muted()]
+        return [
+            f"Switch off {name}{gives}, and {watched} {moves} to **{left}**.",
+            with_nothing_off(),
+        ]
     return [f"Without {name}{gives}, {watched} {moves}: **{whole.now} → {left}**{counted_from}."]
 
 
@@ -243,7 +250,7 @@ def of_all_parts() -> list[str]:
     said = []
     if rescue is not None and opened != rescue:
         said.append(
-            f"Mute {said_names[rescue]}{gives} instead, and {token} is back at **{left_without(rescue)}**."
+            f"Switch off {said_names[rescue]}{gives} instead, and {token} is back at **{left_without(rescue)}**."
         )
     if still[is_head].all():
         said.append("No single head changes it.")
@@ -262,7 +269,7 @@ def of_all_parts() -> list[str]:
 
 
 def guess() -> None:
-    """The next tokens' bars: they slide from the model with nothing muted to the one without the opened part."""
+    """The next tokens' bars: they slide from the model with the opened part to the one without it."""
     part = ablation.parts_of(lm)[opened]
     without = scene.run.edited(part.edit(null))
     watch = (explained.token, *([] if explained.against is None else [explained.against]))
@@ -282,7 +289,7 @@ def guess() -> None:
     candidate_bars(
         rows,
         rest,
-        figures.BEFORE_AFTER,
+        figures.ON_OFF,
         None,
         action="",
         key="knock_out_guess",
@@ -292,19 +299,17 @@ def guess() -> None:
 
 
 def with_all_parts() -> None:
-    """The next tokens' bars with nothing muted, as long as the reader guesses what becomes of them."""
+    """The next tokens' bars with the opened part, as long as the reader guesses what becomes of them."""
     found = target.choices_at(scene.run, scene.position, FIRST, (explained.token,))
     rows, rest = figures.plain_rows(found, partial(words.show_id, lm))
-    heads = {"token": "token", "p": "nothing muted"}
-    saved = scene.saved("knock_out_guess", "The next token with nothing muted")
+    heads = {"token": "token", "p": figures.ON}
+    saved = scene.saved("knock_out_guess", f"The next token with {name}")
     candidate_bars(rows, rest, heads, None, action="", key="knock_out_guess", saved=saved)
 
 
 place_of_head = table.iloc[strongest]
-example = (
-    f"Head {place_of_head['block']}·{place_of_head['head']} is head {place_of_head['head']} of "
-)
-example += f"block {place_of_head['block']}."
+example = f"Head {place_of_head['block']}·{place_of_head['head']}: "
+example += f"block {place_of_head['block']}, head {place_of_head['head']}, counted from 0."
 one = None
 if not pd.isna(table["head"].iloc[opened]):
     one = int(table["head"].iloc[opened])
@@ -316,7 +321,13 @@ with above:
     )
     if is_guess_open:
         sheet.guess_first.cover_rest("knock_out", "knock_out_guess")
-    words.prose(" ".join([*of_the_opened(), *of_all_parts()]), "logit", "block", "head")
+    words.prose(
+        " ".join([*of_the_opened(), *of_all_parts(), IN_PAPERS]),
+        "logit",
+        "block",
+        "head",
+        "ablation",
+    )
     left, right = st.columns([5, 4], gap="medium")
     with left:
         if is_guess_open:
@@ -328,12 +339,13 @@ with above:
         to = "from"
         if measure == "loss":
             to = "to"
-        alt = f"What muting each part (it outputs {explained.gives}) {takes} {to} the {explained.axis}"
+        alt = f"What switching off each part (it outputs {explained.gives}) {takes} {to} the {explained.axis}"
         place = divmod(opened, n_heads + 2)
         muted.muted_map(scene, lost, place, "knock_out_map", alt, open_part, takes)
         st.caption(
-            "**Click a cell to mute that part.** Each row is a block: its heads by number, its attention "
-            f"(att), its feed-forward layer (ff). {example}"
+            "**Click a cell to see the guess without that part.** The button below switches it off "
+            f"on every page{to_zero}. A row is a block: its heads, attention (att), feed-forward (ff). "
+            f"{example}"
         )
         menu = change_menu.Part(table["kind"].iloc[opened], int(table["block"].iloc[opened]), one)
         change_menu.menu(scene, menu, key="knock_out")
@@ -361,10 +373,10 @@ def left_of(found: pd.DataFrame) -> np.ndarray:
 
 
 kept_words = KEPT_WORDS[measure]
-text = f"Bar: {kept_words} without the part. Dashed line: with nothing muted. "
-text += "The parts are sorted by how much muting them changes."
+text = f"Bar: {kept_words} without the part. Dashed line: with {nothing}. "
+text += "The parts are sorted by how much switching them off changes."
 if scene.other is not None:
-    text += " Every part is muted in the changed model, on top of what you changed."
+    text += " Every part is switched off in the changed model, on top of what you changed."
 if old is not None:
     text += " Outlined bars: the same in the unchanged model. Numbers: unchanged → changed."
 st.caption(text)
@@ -378,7 +390,7 @@ sheet.bars(
     lambda place: open_part(*divmod(rows[place], n_heads + 2)),
     at=rows.index(opened) if opened in rows else None,
     says=tables.map(hovers),
-    rests=[(own.now, f"nothing muted: {whole.now}")],
+    rests=[(own.now, f"{nothing}: {whole.now}")],
     lying=True,
     text=Both([tables.map(partial(left_in, row=row)).arrow() for row in rows]),
     height=ROW * len(rows) + 60,
@@ -403,14 +415,14 @@ if row["effect"] == 0 or still.iloc[opened]:
 else:
     moves = "falls" if row["effect"] < 0 else "rises"
     words.prose(
-        f"With {name} muted, the probability of {token} goes from {with_it} to **{without_it}**, and "
+        f"With {name} off, the probability of {token} goes from {with_it} to **{without_it}**, and "
         f"{difference} {moves} by {words.significant(abs(row['effect']))}. By the size of the change "
         f"this part is number {order.index(opened) + 1} of {parts}."
     )
 if scene.other is None and probabilities[opened] <= LOST * own_probability:
     st.markdown(
-        f"**Try two.** Press *Switch off* to keep {name} off, and mute a second part on the map. Sometimes "
-        "that brings the word back."
+        f"**Try two.** Press *Switch off* to keep {name} off, and click a second part on the map. Sometimes "
+        "the word comes back."
     )
 with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
     where = f"block {row['block']}"
@@ -446,7 +458,7 @@ said = (
 )
 words.prose(said, "residual stream", "feed-forward")
 sheet.example_row(*EXAMPLES)
-nouns = (f"what muting {{}} {takes}", UNITS[measure])
+nouns = (f"what switching off {{}} {takes}", UNITS[measure])
 many.section(
     scene,
     explained,

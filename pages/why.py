@@ -207,7 +207,7 @@ with right:
         words.prose(beside)
     st.caption(
         "Click a bar to open it. What a part does by way of later parts is no vote: "
-        f"{called('knock_out')} counts it, too."
+        f"*{called('knock_out')}* counts it, too."
     )
     parts = [
         change_menu.Part("head", block, head),
@@ -317,11 +317,11 @@ depth.draw(scene, shares.map(lambda s: s[:-2]), title)
 
 st.subheader("Direct votes are not the whole story", anchor=False)
 words.prose(
-    f"What happens without a part? Mute each of the {len(parts_of(lm))} heads, attentions and "
+    f"What happens without a part? Switch off each of the {len(parts_of(lm))} heads, attentions and "
     f"feed-forward layers in turn: it outputs {explained.gives}, and the rest of the model "
     "runs again."
 )
-if MUTE.widget(st.toggle, "Mute each part in turn"):
+if MUTE.widget(st.toggle, "Switch off each part in turn"):
     muted = muting.knocked(
         scene, explained, "why_stop", lambda: MUTE.set(False), explained.baseline
     )
@@ -332,12 +332,12 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
     farthest = divmod(int(np.abs(without - alone).argmax()), n_heads)
     text = (
         f"Block {block}, head {head} contributes {words.significant(alone[block, head])} directly; "
-        f"muting it takes away {words.significant(without[block, head])}."
+        f"switching it off takes away {words.significant(without[block, head])}."
     )
     if farthest != (block, head):
         text += (
             f" The two differ most for {spoken('', *farthest)}: it contributes "
-            f"{words.significant(alone[farthest])}, and muting it takes away "
+            f"{words.significant(alone[farthest])}, and switching it off takes away "
             f"{words.significant(without[farthest])}."
         )
     words.prose(text)
@@ -346,19 +346,20 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
     same = sheet.choosing({bench.MEASURE: explained.measure})
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown("**What muting takes away**")
-        alt = f"What muting each part (it outputs {explained.gives}) takes away from {title}"
+        st.markdown("**What switching off takes away**")
+        alt = f"What switching off each part (it outputs {explained.gives}) takes away from {title}"
         muting.muted_map(in_files, Both(total), (block, head), "why_muted", alt, open_cell)
         link(
             "knock_out",
             state.link() | sheet.in_link(bench.PARAMS) | same,
-            label="Knock-out: the same, and by other measures",
+            label="Switch parts off: the same, and by other measures",
         )
     with right:
         in_files.chart(
             figures.direct_and_total(alone, without, (block, head), scene.mode),
             key="why_both",
-            alt=f"Each head's direct share of {title}, and what muting it (it outputs {explained.gives}) takes away",
+            alt=f"Each head's direct share of {title}, and what switching it off (it outputs {explained.gives}) "
+            "takes away",
         )
     text = (
         "**Why they differ.** Without a head, *later parts* read a different stream and contribute "
@@ -374,7 +375,7 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         return muted[["kind", "block", "head"]].assign(**more, **muted[["logit", "probability"]])
 
     caption = (
-        "Each part's direct share and what muting it takes away; then the difference of logits "
+        "Each part's direct share and what switching it off takes away; then the difference of logits "
         "(`logit`) and the target's probability without the part."
     )
     with sheet.details("direct and total"):

@@ -204,11 +204,11 @@ class Claim:
             return ""
         amount = _falls(self.lost, self.lost_se)
         if len(self.heads) == 1:
-            return f" With it muted ({self.gives} instead) the difference {amount}."
+            return f" With it off ({self.gives} instead) the difference {amount}."
         every = f"all {len(self.heads)}"
         if len(self.heads) == 2:
             every = "both"
-        return f" With {every} muted (each gives {self.gives}) the difference {amount}."
+        return f" With {every} off (each gives {self.gives}) the difference {amount}."
 
     @property
     def sentence(self) -> str:
@@ -541,10 +541,12 @@ def _test_of_stand_in(read: _Read, role: Role, claims: dict[str, Claim]) -> Clai
     """The same for a role of heads that stand in for others: with those muted."""
     muted = [head for name in role.stands_in_for for head in claims[name].heads]
     if not muted:
-        reason = f"Not tested: no {_any_of(role.stands_in_for)} is shown that could be muted."
+        reason = (
+            f"Not tested: no {_any_of(role.stands_in_for)} is shown that could be switched off."
+        )
         return Claim(role, False, (), reason)
     gives = read.task.gives(read.baseline, read.task.outside)
-    how = f"{written(muted)} muted", f"each gives {gives}"
+    how = f"{written(muted)} off", f"each gives {gives}"
     seen, more = read.without(muted)
     return _tried(read, role, how, seen, role.sign * more)
 

@@ -53,7 +53,7 @@ NAME_MOVER = Role(
 )
 BACKUP = Role(
     "backup name mover",
-    "copies the name that stands once when the name movers are muted",
+    "copies the name that stands once when the name movers are off",
     sign=1,
     at="end",
     other="",

@@ -189,9 +189,10 @@ def _steps(row: Row, candidates: Candidates, sampling: Sampling, model: str) -> 
     return f"{start}. {softmax}{model_words}"
 
 
-# ---- before and after a part is muted ----
+# ---- with a part on, and with it off ----
 
-BEFORE_AFTER = {"token": "token", "p": "before → after"}  # the heads of these rows
+ON = "part on"  # the heading of what they have as it is: outlined
+ON_OFF = {"token": "token", "p": f"{ON} → part off"}  # the headings of these rows
 LEAST = 0.00001  # of a share that is written with its digits beside a bar
 
 
@@ -206,9 +207,9 @@ def before_and_after(
 ) -> tuple[list[Row], Row | None]:
     """Rows as those of `candidate_rows`, of the model without one part; `ghost` is what they had with it.
 
-    They keep their places, whatever is muted: the `first` tokens of `before` stand first, in its order, and then
+    They keep their places, whatever is switched off: the `first` tokens of `before` stand first, in its order, and then
     those of `also`; below them those of `after` that are new among its first. Both have a row for all of them in
-    their tables. `without` is what is muted, in words: "head 0·1".
+    their tables. `without` is what is switched off, in words: "head 0·1".
     """
     rows, rest = candidate_rows(after, AS_IT_IS, name, came=came, unchanged=before)
     by_rank = sorted(rows, key=lambda row: row["was_rank"])

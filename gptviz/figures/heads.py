@@ -1,4 +1,4 @@
-"""Heads on trial: their labels as a sheet, all of them as points, one head's shares, and what it is worth."""
+"""Labels of heads: as a sheet, all of them as points, one head's shares, and what it is worth."""
 
 import math
 from collections.abc import Mapping, Sequence

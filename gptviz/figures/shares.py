@@ -136,7 +136,9 @@ def kept_heads(
         if ranks is not None:
             parts.append(f"number {ranks[block, head]} of {rows * count}")
         if effects is not None:
-            parts.append(f"muting it alone takes away {fixed(float(effects[block, head]), 3)}")
+            parts.append(
+                f"switching it off alone takes away {fixed(float(effects[block, head]), 3)}"
+            )
         parts.append(f"by where it looks: {looks[block][head]}")
         return f"block {block} · head {head}: {', '.join(parts)}"
 
@@ -196,8 +198,10 @@ def direct_and_total(direct: Floats, total: Floats, opened: tuple[int, int], mod
     """
     places = [divmod(i, direct.shape[1]) for i in range(direct.size)]
     short = [f"{b}·{h}" for b, h in places]
-    hover = [f"block {b} · head {h} wrote %.3f; muting it takes %.3f away" for b, h in places]
-    titles = ("direct share", "what muting takes away")
+    hover = [
+        f"block {b} · head {h} wrote %.3f; switching it off takes %.3f away" for b, h in places
+    ]
+    titles = ("direct share", "what switching off takes away")
     ringed = [place == opened for place in places]
     return off_the_line(direct.ravel(), total.ravel(), short, hover, titles, mode, ringed)
 

@@ -211,7 +211,7 @@ def section(
         measure = _one_measure(explained, options["direction"], kind, of_sets)
     muted = ""
     if "baseline" in options:
-        muted = f" A muted part outputs {GIVES_EACH[options['baseline']]}."
+        muted = f" A part that is off outputs {GIVES_EACH[options['baseline']]}."
     if n >= ENOUGH:
         far = (np.abs(mean) > SURE * error).sum()
         certainty = f"Means more than {SURE:.0f} standard errors away from 0: {far} of {len(mean)}."
@@ -330,9 +330,12 @@ def _chooses_abc(prompts: Sequence[Prompt]) -> bool:
     if not any(prompt.order for prompt in prompts):
         return False
     help = "Each text is read with three different names in the place of its two, and other places and things, "
-    help += f"{COUNT} times; a muted part outputs its mean over these at the same position, as in Wang et al., 2022. "
+    help += f"{COUNT} times; a part that is off outputs its mean over these at the same position, as in "
+    help += "Wang et al., 2022. "
     help += "The bar’s choice is that of the text above alone then."
-    OF_ABC.widget(st.toggle, "A muted part outputs its ABC mean, position by position", help=help)
+    OF_ABC.widget(
+        st.toggle, "A part that is off outputs its ABC mean, position by position", help=help
+    )
     return OF_ABC.value
 
 

@@ -200,7 +200,7 @@ def test_muted_heads_may_give_what_they_give_in_the_other_sentence():
         lost = lost_by_hooks(lm, texts, "second", claim.heads)
         assert claim.lost == pytest.approx(np.mean(lost), abs=1e-4) and claim.lost > 1
         assert claim.lost_se == pytest.approx(np.std(lost, ddof=1) / LEAST**0.5, abs=1e-4)
-        assert f" With it muted ({other} instead) the difference falls by" in claim.sentence
+        assert f" With it off ({other} instead) the difference falls by" in claim.sentence
     assert told.worth.gives == other
     assert told.worth.circuit == pytest.approx(told.worth.whole, abs=1e-4)
     check_worth(lm, texts, "second", told.worth)
@@ -225,7 +225,7 @@ def test_a_fall_below_zero_is_a_rise(amount, said):
     claim = Claim(role, True, ((5, 4),), "It looks.", (5, 4), *numbers, (), amount, 0.11, "0")
     assert claim.sentence == (
         f"5.4: mover of the other name. With this, taken from that, the difference {said} logits (24 texts). It looks. "
-        f"With it muted (0 instead) the difference {said}."
+        f"With it off (0 instead) the difference {said}."
     )
 
 
@@ -247,7 +247,7 @@ def test_a_planted_backup_is_found_when_the_mover_is_muted():
     assert shown["name mover"] == ((2, 0),)
     assert shown["backup name mover"] == ((3, 0),)
     claim = told.claim("backup name mover")
-    assert claim.changed == "2.0 muted"
+    assert claim.changed == "2.0 off"
     more = []
     for prompt in prompts:
         pair = [lm.encode(name)[0] for name in prompt.target]

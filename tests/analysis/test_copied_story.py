@@ -114,7 +114,7 @@ def test_muted_heads_may_give_what_they_give_in_the_roles_other_text(monkeypatch
         lost = lost_by_hooks(lm, texts, other, claim.heads)
         assert claim.lost == pytest.approx(np.mean(lost), abs=1e-4) and claim.lost > 1
         assert claim.lost_se == pytest.approx(np.std(lost, ddof=1) / LEAST**0.5, abs=1e-4)
-        assert f" With it muted (its value in {module.OTHERS[other]} instead) the" in claim.sentence
+        assert f" With it off (its value in {module.OTHERS[other]} instead) the" in claim.sentence
     # what stands before the word behind the passage is the same in both texts
     assert told.worth.gives == "its value in the text with another word behind the passage"
     assert told.worth.minimality[0] == pytest.approx(0, abs=1e-4)

@@ -46,15 +46,18 @@ def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page):
 
     press(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Next token").first)
     assert effect(page) == seen and address(page)["edits"] == "z.4.3=zero"
+    press(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Guess").first)
+    page.get_by_text("unchanged", exact=True).wait_for()  # what the outlines of its bars are
     press(page.get_by_test_id("change-remove"))
     page.get_by_test_id("changes").wait_for(state="detached")
+    assert not settled(page).get_by_text("unchanged", exact=True).count()
 
 
 def test_an_induction_head_and_all_of_its_kind_are_two_clicks_away(open_page):
     """What that does to the numbers: tests/pages/test_heads.py."""
     page = open_page()
     page.get_by_text("Which part did it?").first.click()  # the heading that it stands under
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Heads on trial").first.click()
+    page.get_by_test_id("stPageLink-NavLink").filter(has_text="What each head does").first.click()
     together = settled(page).locator(".st-key-change_heads_here").get_by_role("button")
     press(together)
     assert address(page)["edits"] == "z.5.0+3+4+5+7=zero" and effect(page)["token"] == "·mill"

@@ -1,4 +1,4 @@
-"""The Knock-out page in a real browser: the guess slides from what it was to what is left of it."""
+"""The page "Switch parts off" in a real browser: the guess slides from what it was to what is left of it."""
 
 import pytest
 

@@ -266,7 +266,7 @@ def test_every_picture_is_drawn_without_a_network(offline, tmp_path):
     figures = page.get_by_test_id("chart")
     assert figures.count() == sum("figure" in part for part in parts)
     muted = page.locator("[data-testid=picture-part]").filter(
-        has=page.locator("[role=img][aria-label^='What muting each part']")
+        has=page.locator("[role=img][aria-label^='What switching off each part']")
     )
     grid = muted.get_by_test_id("chart")
     box = grid.locator("svg").bounding_box()
@@ -277,11 +277,11 @@ def test_every_picture_is_drawn_without_a_network(offline, tmp_path):
     # what is clicked stays below it
     grid.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
     assert muted.get_by_test_id("pinned").inner_text() == said
-    assert re.search(r"block \d · .*muting it takes away −?[\d.]+", said)
+    assert re.search(r"block \d · .*switching it off takes away −?[\d.]+", said)
     muted.get_by_test_id("chart-keys").focus()  # and by keyboard
     first = None
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
         page.keyboard.press(key)
         heard = muted.get_by_test_id("chart-aloud").inner_text()
-        assert heard != first and re.search(r"muting it takes away", heard)
+        assert heard != first and re.search(r"switching it off takes away", heard)
         first = heard

@@ -6,6 +6,7 @@ import pytest
 import streamlit as st
 
 from gptviz import Edit, Run
+from gptviz.ui.sheet import SEEN
 from gptviz.ui.shell import address, strip
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.specs import given, opened, prose, put
@@ -66,6 +67,35 @@ def test_a_click_switches_a_head_off_and_on_again(run_page, mini):
     assert max(head["moved"] for row in sheet[:5] for head in row) == 0
     at.button(key="change_attention_quick").click().run()
     assert at.query_params.get("edits", "") == "" and given(at, "changes") is None
+
+
+@pytest.mark.parametrize("page", ["attention", "heads"])
+def test_a_heads_own_view_switches_it_off_before_anybody_scrolls(run_page, page):
+    """The button says which head it is about, and when that is off, how it comes back."""
+    at = run_page(page, {SEEN: set()}, block=4, head=3)
+    assert "counted from 0" in at.number_input(key="head").help
+    key = f"change_{page}_quick"
+    assert at.button(key=key).label.startswith("Switch off") and "4·3" in at.button(key=key).label
+    at.button(key=key).click().run()
+    assert at.query_params["edits"] == "z.4.3=zero"
+    assert at.button(key=key).label.startswith("Switch on again")
+    at.button(key=key).click().run()
+    assert not at.query_params.get("edits") and at.button(key=key).label.startswith("Switch off")
+
+
+def test_what_stands_beside_the_heads_labels_does_not_wait_for_a_reader_to_scroll(run_page):
+    first, all_of_it = (
+        prose(run_page("heads", {SEEN: seen}, block=4, head=3))
+        for seen in (set(), {"heads_in_general"})
+    )
+    for part in (
+        "is labelled by where it looks",
+        "**On this text**",
+        "**For this answer:**",
+        "**Without it",
+    ):
+        assert first.count(part) == all_of_it.count(part) == 1
+    assert "Which heads stand out?" not in first
 
 
 def test_the_popover_has_every_change_and_closes_after_one(run_page, monkeypatch):

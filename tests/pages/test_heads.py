@@ -1,4 +1,4 @@
-"""The page "Heads on trial" through AppTest: what is drawn of every head is what its analysis gives."""
+"""The page "What each head does" through AppTest: what is drawn of every head is what its analysis gives."""
 
 import math
 import re

@@ -1,6 +1,7 @@
-"""The page "Knock-out" through AppTest: what is drawn is `knock_out`."""
+"""The page "Switch parts off" through AppTest: what is drawn is `knock_out`."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -110,6 +111,36 @@ def test_the_guess_goes_from_nothing_muted_to_the_part_muted(run_page, mini, que
         assert f"falls: **{top['p_text']}**" in said
 
 
+@pytest.mark.parametrize("null", ["zero", "mean"])
+def test_a_click_on_the_map_previews_and_the_button_below_puts_zero(run_page, mini, null):
+    at = run_page("knock_out", text=TEXT, null=null, block=4, head=3)
+    (caption,) = [one.value for one in at.caption if "Click a cell" in one.value]
+    assert (
+        "without that part" in caption
+        and "The button below switches it off on every page" in caption
+    )
+    assert ("(then it outputs 0)" in caption) == (
+        null != "zero"
+    )  # the map may put something else there
+    heads = given(at, "knock_out_guess")["heads"]
+    assert heads["p"] == "part on → part off"
+    at.button(key="change_knock_out_quick").click().run()
+    assert at.query_params["edits"] == "z.4.3=zero"
+    left = float(
+        mini.trace(TEXT, keep=[], edits=["z.4.3=zero"]).logits(-1).double().softmax(0).max()
+    )
+    assert given(at, "changes")["effect"]["top_now"] == pytest.approx(left, rel=1e-4)
+
+
+def test_one_word_says_that_a_part_is_off_and_the_fields_words_stand_once(run_page):
+    for edits in ("", "z.4.3=zero"):
+        said = prose(run_page("knock_out", text=TEXT, edits=edits))
+        seen = re.sub(r"<[^>]*>", "", said)
+        assert not re.search(r"\b[Mm]ut(e|ed|es|ing)\b|[Kk]nock-out", seen)
+        assert seen.count("ablation") == 1 and "knock-out or muting" in said
+        assert ("With nothing switched off it is" in seen) == (not edits)
+
+
 def test_the_bars_slide_again_only_when_something_else_is_muted(run_page):
     one, again, other = (
         given(run_page("knock_out", text=TEXT, **query), "knock_out_guess")["outlined"]
@@ -134,7 +165,8 @@ def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
     left = significant(plain["probability"][43])  # the same without it, changed or not
     assert "Without head 4·3 the prediction stays the same" in prose(at)
     assert f"has a probability of {left}." in prose(at)
-    again = "Your change is of head 4·3 already. Muting it changes nothing more: the probability of `·mill` stays at"
+    again = "Your change is of head 4·3 already. Switching it off changes nothing more: "
+    again += "the probability of `·mill` stays at"
     assert again in words(at)
     of_another = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=5, head=0, target=MILL)
     assert "already" not in words(of_another)
@@ -145,7 +177,10 @@ def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
 )
 def test_no_part_is_said_to_change_most_where_none_changes_anything(run_page, query):
     said = prose(run_page("knock_out", **query))  # nothing goes on, or a token is its own mean
-    assert "Muting any single part changes nothing" in said and "Of the single heads" not in said
+    assert (
+        "Switching off any single part changes nothing" in said
+        and "Of the single heads" not in said
+    )
     assert "the prediction stays the same" in said and "number 1 of 60" not in said
 
 
@@ -165,11 +200,11 @@ def test_a_part_whose_muting_brings_a_lost_word_back_comes_first(run_page, mini,
     heads = table[table["kind"] == "head"]
     best = heads.loc[heads["probability"].idxmax()]
     said = words(run_page("knock_out", text=DEFAULT_TEXT, edits=edit, target=MILL))
-    story = f"muting head {best['block']}·{best['head']} as well brings `·mill` back to **"
+    story = f"switching off head {best['block']}·{best['head']} as well brings `·mill` back to **"
     rescued = now <= was / 2 and best["probability"] >= 0.9 * was
     assert (story + percent(best["probability"]) in said) == rescued
     assert ("brings `·mill` back" in said) == (table["probability"].max() >= 0.9 * was >= 1.8 * now)
-    assert ("With head 4·3 off, muting head 0·6 as well" in said) == (edit == "z.4.3=zero")
+    assert ("With head 4·3 off, switching off head 0·6 as well" in said) == (edit == "z.4.3=zero")
 
 
 def test_a_word_that_another_part_would_bring_back_is_told_of_beside_the_one_that_is_muted(
@@ -181,7 +216,8 @@ def test_a_word_that_another_part_would_bring_back_is_told_of_beside_the_one_tha
     of_another = table["probability"][3 * 10 + 4]
     said = words(run_page("knock_out", text=DEFAULT_TEXT, edits="z.4.3=zero", block=3, head=4))
     assert (
-        f"Mute head 3·4, and the probability of `·mill` rises to **{percent(of_another)}**" in said
+        f"Switch off head 3·4, and the probability of `·mill` rises to **{percent(of_another)}**"
+        in said
     )
-    instead = f"Mute head {best['block']}·{best['head']} instead, and `·mill` is back at **"
+    instead = f"Switch off head {best['block']}·{best['head']} instead, and `·mill` is back at **"
     assert instead + percent(best["probability"]) in said

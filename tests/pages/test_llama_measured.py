@@ -1,6 +1,6 @@
 """What is measured over many texts or tokens of a Llama, a Qwen2 and a Qwen3, against transformers' model.
 
-Heads on trial, Loops, Beam search, Data windows and Baselines.
+"What each head does", Loops, Beam search, Data windows and Baselines.
 """
 
 import math
@@ -66,7 +66,7 @@ def given_to(log_p, ids):
     return log_p[:-1].gather(1, torch.tensor([*ids[1:]])[:, None])[:, 0]
 
 
-# ---- Heads on trial ----
+# ---- What each head does ----
 
 
 def shares_of(weights, ids):

@@ -1,4 +1,4 @@
-"""A set of texts on "Knock-out", "Why this token?" and "Patching": what is said is the mean of Python."""
+"""A set of texts on "Switch parts off", "Why this token?" and "Patching": what is said is the mean of Python."""
 
 from functools import partial
 from types import SimpleNamespace

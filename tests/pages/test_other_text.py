@@ -152,7 +152,7 @@ def test_a_link_to_knock_out_opens_the_measure_that_it_comes_from():
     assert at.selectbox(key="measure").value is None  # the page's own: the probability
     at.session_state["mute"] = True
     at = turn(at, "why")
-    label = "Knock-out: the same, and by other measures"
+    label = "Switch parts off: the same, and by other measures"
     for name, (value,) in parse_qs(links(at)[label].query_string).items():
         at.query_params[name] = value
     at = turn(at, "knock_out")

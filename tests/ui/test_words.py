@@ -93,6 +93,11 @@ def test_a_definition_is_short_and_can_be_reached():
         assert found["aria-label"] == f"{name}: {says}"
 
 
+@pytest.mark.parametrize("counted", ["position", "block", "head"])
+def test_what_is_numbered_says_that_it_is_counted_from_0(counted):
+    assert re.search(r"count\w* (starts at|from) 0", GLOSSARY[counted], re.IGNORECASE)
+
+
 def test_only_the_first_occurrence_is_marked():
     text = "Tokens are `token` or token: a token has a query; queries a key"
     read = Reader(explain(text, "token", "query"))

@@ -438,7 +438,7 @@ def heads_with(q: Asked, role: str) -> Answer:
 
 @_key("choice", "attn", "z")
 def role_here(q: Asked, block: int, head: int) -> Answer:
-    """Ask what this head does on this text, by the words of the page "Heads on trial"."""
+    """Ask what this head does on this text, by the words of the page "What each head does"."""
     kind = roles(q.t)[block][head].kind
     offered = [*dict.fromkeys(("induction", "previous", "even", "favourite", "mixed", kind))]
     options = [f"It {ROLES[role].does}" for role in offered]

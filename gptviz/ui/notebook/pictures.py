@@ -404,7 +404,7 @@ def heads(s: Sheet) -> None:
 def knock_out(
     s: Sheet, token: OneToken | None = None, against: Against = MEAN, baseline: str = "zero"
 ) -> None:
-    """Draw what muting each part takes away from a token's probability; without a token,
+    """Draw what switching off each part takes away from a token's probability; without a token,
     of the most probable.
     """
     target, other, _ = _target(s, token, against)
@@ -413,8 +413,10 @@ def knock_out(
     # (layers, parts of a block)
     grids = tables.map(lambda frame: frame["lost"].to_numpy(float).reshape(s.t.config.n_layers, -1))
     columns = [*_columns(s), "attention", "feed-forward"]
-    s.title = f"What muting each part takes away from the probability of {show_id(s.lm, target)}"
-    says = "muting it takes away"
+    s.title = (
+        f"What switching off each part takes away from the probability of {show_id(s.lm, target)}"
+    )
+    says = "switching it off takes away"
     s.figure(
         lambda mode: share_grid(grids.now, columns, None, says, mode, unchanged=grids.was),
         "knock_out_map",

@@ -224,8 +224,8 @@ def bar(
         if gives:
             _word(gives)
         else:
-            _word("a muted part outputs")
-            _choice(BASELINE, "A muted part outputs", IN_BOX, null, 165)
+            _word("a part that is off outputs")
+            _choice(BASELINE, "A part that is off outputs", IN_BOX, null, 165)
         if only and (MEASURE.value not in (None, measure) or AGAINST.value in impossible[2:]):
             st.caption(f"({only})", width="content")
     if about_other:
@@ -254,7 +254,7 @@ def _other(scene: Scene, usual: str) -> tuple[OtherText | None, str]:
     """The other text, where a muted part can give what it gives there, and a sentence about it, or why not."""
     other, about = other_text.beside(scene)
     if other is None:
-        return None, f"{about} So a muted part outputs {GIVES[usual]}."
+        return None, f"{about} So a part that is off outputs {GIVES[usual]}."
     named = as_code(shortened(other.text, NAMED))
     how = ""
     if about:

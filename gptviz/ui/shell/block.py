@@ -16,6 +16,8 @@ from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.scene import Prompt, Scene
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 
+COUNTED = "Blocks, heads and positions are counted from 0: head 0 is a block's first."
+
 
 def opened_head(config: Config, usual: Callable[[], tuple[int, int]]) -> tuple[int, int]:
     """The chosen block and head; each is the `usual` one if none is chosen."""
@@ -47,7 +49,7 @@ def block_and_head_inputs(
     width = 170 if where else 110
     return (
         params[0].index(f"Block{where}", config.n_layers, block, str(block), width=width),
-        params[1].index(f"Head{where}", config.n_heads, head, str(head), width=width),
+        params[1].index(f"Head{where}", config.n_heads, head, str(head), width=width, help=COUNTED),
     )
 
 

@@ -75,7 +75,7 @@ class Action:
 
 # value -> label, formula of x, what that means of it, and the way back where it has a name of its own
 VALUES = {
-    "zero": ("Switch off", "{x}ᵢ = 0", "is zero, so it adds nothing", "Switch on"),
+    "zero": ("Switch off", "{x}ᵢ = 0", "is zero, so it adds nothing", "Switch on again"),
     "mean": (
         "Average of this text",
         "{x}ᵢ = (1/T) Σⱼ {x}ⱼ",
@@ -174,24 +174,27 @@ def _hidden(part: Part) -> list[Action]:
 # ---- drawn ----
 
 
-def menu(scene: Scene, *parts: Part, key: str, named: bool = True) -> None:
+def menu(scene: Scene, *parts: Part, key: str, narrow: bool = False) -> None:
     """Draw the menu of one part, or of several that are chosen among in the popover.
 
-    `key` is the menu's own on its page; the button of one click is for the first part, and says which it is
-    unless it is not to be `named`, as beside a sentence that begins with it. A change
-    reruns the whole page, also from a fragment, since all of its numbers change.
+    `key` is the menu's own on its page; the button of one click is for the first part, and says which it is:
+    "Switch off head 4·3", or where it is `narrow`, beside a sentence that names the part,
+    "Switch off 4·3", and of no head "Switch off". A change reruns the whole page, also from a fragment,
+    since all of its numbers change.
     """
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
         first = actions(parts[0])[0]
         opened = f"change_{key}_open"
         name = parts[0].name(scene.labels)
         switched = ""
-        if named and parts[0].kind == "head":  # in short: there is little room beside a picture
+        if parts[0].kind == "head":  # in short: there is little room beside a picture
             switched = f"head {parts[0].block}·{parts[0].head}"
-        elif named and parts[0].kind in OUTPUTS:
+            if narrow:
+                switched = switched.removeprefix("head ")
+        elif not narrow and parts[0].kind in OUTPUTS:
             switched = name
         _button(first, f"change_{key}_quick", says=f"{name}, on every page", named=switched)
-        box = st.popover("Change …", icon=":material/tune:", key=opened, on_change="rerun")
+        box = st.popover("Change …", key=opened, on_change="rerun")
         if box.open:
             with box:
                 _opened(scene, parts, key, opened)

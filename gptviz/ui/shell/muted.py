@@ -57,7 +57,7 @@ def knocked(
     if baseline == "sample":
         read_sample(run, f"{key}_sample", stop)
     pair = target.token, target.against
-    says = "{} of {} parts muted".format
+    says = "{} of {} parts tried".format
     return worked(run, knock_out, run.ids, pair, baseline, position, says=says, key=key, stop=stop)
 
 
@@ -79,6 +79,6 @@ def muted_map(
     grids = values.map(lambda one: one.reshape(scene.lm.config.n_layers, -1))
     columns = [*(f"head {h}" for h in range(scene.lm.config.n_heads)), *KINDS[1:]]
     fig = share_grid(
-        grids.now, columns, opened, f"muting it {verb}", scene.mode, unchanged=grids.was
+        grids.now, columns, opened, f"switching it off {verb}", scene.mode, unchanged=grids.was
     )
     scene.chart(fig, key=key, alt=alt, on_cell=on_pick)

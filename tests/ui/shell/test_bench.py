@@ -29,7 +29,7 @@ def app():
 
     only = Param("only", str, "")
     usual = Param("usual", str, "zero")
-    frame = start_page("Knock-out", choices=[*PARAMS, only, usual])
+    frame = start_page("Switch parts off", choices=[*PARAMS, only, usual])
     scene = trace(read_text(frame))
     found = bar(scene, usual=usual.value, only=only.value)
     told = {"briefly": found.briefly, "watched": found.watched}
@@ -154,8 +154,8 @@ def test_where_no_text_keeps_step_it_says_why_and_what_a_muted_part_gives_instea
     for usual, gives in (("zero", "0"), ("sample", "its mean over a sample of text")):
         at = run(null="other", usual=usual, **query)
         assert (asked(at)["null"], asked(at)["other"]) == (usual, None)
-        (said,) = [one.value for one in at.caption if "So a muted part outputs" in one.value]
-        assert why in said and said.endswith(f"So a muted part outputs {gives}.")
+        (said,) = [one.value for one in at.caption if "So a part that is off outputs" in one.value]
+        assert why in said and said.endswith(f"So a part that is off outputs {gives}.")
         assert at.query_params["null"] == "other"  # with another text it is that again
 
 
@@ -171,8 +171,8 @@ def test_the_tabs_lead_to_all_five_with_what_is_asked():
     query |= {"other": "three", "patch_made": "on"}
     found = links(run(**query).main)
     assert len(BENCH) == 5
-    for title in ("Why this token?", "Knock-out", "Circuit", "Patching"):
-        assert found[title].query_string == found["Heads on trial"].query_string
+    for title in ("Why this token?", "Switch parts off", "Circuit", "Patching"):
+        assert found[title].query_string == found["What each head does"].query_string
     said = found["Circuit"].query_string
     assert all(f"{param.name}={query[param.name]}" in said for param in PARAMS)
 

@@ -15,9 +15,10 @@ const swatch = (kind) => gv.h('i', { class: `swatch ${kind}`, 'aria-hidden': tru
 
 function head(data) {
   const { heads } = data, marks = heads.before ? { before: swatch('ghost'), p: swatch('fill') } : {};
+  const [was, now] = (heads.p ?? '').split(' → ');   // outlined, and filled
   const cell = {
     bar: () => [gv.h('span', null, '0'), gv.h('span', null, '1')],
-    p: () => (data.outlined ? [swatch('ghost'), 'before → ', swatch('fill'), 'after'] : [marks.p, heads.p]),
+    p: () => (data.outlined ? [swatch('ghost'), `${was} → `, swatch('fill'), now] : [marks.p, heads.p]),
   };
   return gv.h('div', { class: 'line head' }, columns(data).map((name) => gv.h('span', { class: name + (NUMBERS.includes(name) ? ' num' : '') },
     cell[name]?.() ?? [marks[name], heads[name]])));

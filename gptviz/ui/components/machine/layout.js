@@ -174,6 +174,10 @@ function machine({ level, names, tokens, position, made = Infinity, block = 0, g
   const x = right + 2.4 * em, wide = bars - 0.3 * em;
   d.text(x, 1.15 * em, narrow ? 'next' : 'what comes next', { size: 0.8, room: wide });
   d.door(x, 0, wide, 1.7 * em, { at: 'out_head', says: 'The output head: a logit for every token, and softmax.', kind: 'column' });
+  if (!narrow && level.next.some(({ value }) => was(value) !== undefined)) {   // what the outlines are
+    d.rect(x + wide - 4.9 * em, 0.58 * em, 0.8 * em, 0.54 * em, { stroke: 'ghost', width: 2, r: 3 });
+    d.text(x + wide, 1.15 * em, 'unchanged', { anchor: 'end', size: 0.8, color: 'ghost' });
+  }
   const step = Math.max(1.62 * em, Math.min(2.1 * em, (tall - top) / level.next.length));
   const first = d.shapes.length;
   barsOf(d, level.next, x, top, wide, step, em, 'logit');

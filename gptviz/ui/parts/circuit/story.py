@@ -26,7 +26,7 @@ ROLE_WORDS = ("induction head", "previous-token head", "name mover", "S-inhibiti
 OF_NAMES = (
     "A head's number is by how much the difference moves when it alone is, on its way, as in the sentence with the "
     "right name at the second mention (previous token: with a third name at the first; backup: by how much more "
-    "it writes for the right name when the name movers are muted)"
+    "it writes for the right name when the name movers are off)"
 )
 OF_COPIES = (
     "A head's number is by how much the difference moves when it alone is, on its way, as in the text with another "
@@ -142,7 +142,7 @@ def _draw_claims(scene: Scene, told: Story, of_number: str) -> None:
         f"than {SURE:.0f} standard errors from 0. A role that passes something to heads with another role is tested "
         "only where that one is shown. The numbers are from the texts that chose the heads. Not shown does not say "
         "that there is none: the work may be spread over many heads. *Copy score*: the share of names (of words) that "
-        "are among the five largest logits when the head looks at nothing else. *Heads on trial* asks another "
+        "are among the five largest logits when the head looks at nothing else. *What each head does* asks another "
         "question, in ten passages of books: does a head look where its label says, and is it missed there? So its "
         "label may hold there while it passes nothing on in these texts. After Olsson et al., *In-context "
         "Learning and Induction Heads*, 2022, and Wang et al., *Interpretability in the Wild*, 2022."
@@ -152,7 +152,7 @@ def _draw_claims(scene: Scene, told: Story, of_number: str) -> None:
     st.caption(caption)
     about = (
         "One row per role: what was changed, against which text, and the effect in logits of the answer minus the "
-        "other word, by which the difference falls (below 0: rises); `lost` is the same with the role's heads muted "
+        "other word, by which the difference falls (below 0: rises); `lost` is the same with the role's heads off "
         "together. A dash: not measured."
     )
     with sheet.details("the story"):

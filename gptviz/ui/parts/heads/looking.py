@@ -74,5 +74,5 @@ def _choose() -> None:
     prose(
         "A *name mover* looks from the last token at the name that is the answer, an *S-inhibition head* at the "
         "second mention of the other one (here all its mentions count). Looking is not yet doing: see *Why this "
-        "token?* and *Knock-out*."
+        "token?* and *Switch parts off*."
     )

@@ -84,7 +84,7 @@ def draw(
         scene.unchanged.chart(
             costs(_costs(trial), block, head, scene.mode),
             key="heads_trial",
-            alt=f"What muting block {block}, head {head} costs, beside other heads of its block",
+            alt=f"What switching off block {block}, head {head} costs, beside other heads of its block",
             which=(f"block{block}", f"head{head}", trial.label),
         )
     _all(scene.run.plain, labels, tried)
