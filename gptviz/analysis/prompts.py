@@ -264,12 +264,8 @@ def _of_frame(frame: str, names: tuple[str, str], words: tuple[str, str], order:
     """A sentence of the answer's name and the giver's, a place and a thing, and its other text."""
     answer, giver = names
     place, thing = words
-    first, second = names
-    if order == BABA:
-        first, second = giver, answer
-    text, other = (
-        frame.format(first, second, place, subject, thing) for subject in (giver, answer)
-    )
+    named = names if order == ABBA else names[::-1]
+    text, other = (frame.format(*named, place, subject, thing) for subject in (giver, answer))
     return Prompt(text, f" {answer}", f" {giver}", other, order)
 
 
