@@ -672,6 +672,7 @@ many.section(
     ("the logit difference with {}", "logits"),
     len(circuit_texts.KEPT),
     more=share_over,
+    first=circuit_texts.KEPT.index(circuit_texts.CIRCUIT),
 )
 
 # ---- details ----

@@ -229,10 +229,15 @@ FRAMES = (
 
 
 @undisturbed
-def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[Prompt]:
+def indirect_objects(
+    lm: LanguageModel, count: int = 24, seed: int = 0, exchanged: bool = False
+) -> list[Prompt]:
     """`count` sentences, drawn at random; in every other one the giver is named first.
 
-    The token is the name that is the answer, `against` the other one. None where `left_out` leaves too few.
+    The token is the name that is the answer, `against` the other one. None where `left_out` leaves too few. A model
+    says some names more readily than others, whatever it reads. With `exchanged` every second sentence is the one
+    before with its two names exchanged, as in ARENA's prompts: in a mean of both the names themselves cancel, and
+    what is left is what the model makes of who is named twice. (Then the first two of four are ABBA, the others BABA.)
     """
     excluded = left_out(lm)
     names, places, things = (
@@ -241,23 +246,27 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
     if len(names) < 2 or not places or not things:
         return []
     rng = np.random.default_rng(seed)
-    prompts = []
-    for number in range(whole("count", count, 0)):
+    count = whole("count", count, 0)
+    prompts: list[Prompt] = []
+    drawn = 0
+    while len(prompts) < count:
         answer, giver = (str(name) for name in rng.choice(names, 2, replace=False))
-        if number % 2:
-            first = giver
-            second = answer
-            order = BABA
-        else:
-            first = answer
-            second = giver
-            order = ABBA
         frame, place, thing = (str(rng.choice(words)) for words in (FRAMES, places, things))
-        text, other = (
-            frame.format(first, second, place, subject, thing) for subject in (giver, answer)
-        )
-        prompts.append(Prompt(text, f" {answer}", f" {giver}", other, order))
-    return prompts
+        order = ORDERS[drawn % 2]
+        prompts.append(_of_frame(frame, (answer, giver), (place, thing), order))
+        if exchanged:
+            prompts.append(_of_frame(frame, (giver, answer), (place, thing), order))
+        drawn += 1
+    return prompts[:count]
+
+
+def _of_frame(frame: str, names: tuple[str, str], words: tuple[str, str], order: str) -> Prompt:
+    """A sentence of the answer's name and the giver's, a place and a thing, and its other text."""
+    answer, giver = names
+    place, thing = words
+    named = names if order == ABBA else names[::-1]
+    text, other = (frame.format(*named, place, subject, thing) for subject in (giver, answer))
+    return Prompt(text, f" {answer}", f" {giver}", other, order)
 
 
 def left_out(lm: LanguageModel) -> dict[str, int]:

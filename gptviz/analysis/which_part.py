@@ -13,6 +13,7 @@ function that measures it, with the question, the other text and the baseline fi
     story          the roles of the field, each with its test (`circuit_story`, `copied_story`)
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -253,7 +254,8 @@ def which_part(
             for the story that over a sample. (A `story` takes all but "abc".)
 
     Raises ValueError for unknown tokens, measures and baselines, for the same token twice, for one of the two
-    words without the other, and for lists of different lengths.
+    words without the other, for lists of different lengths, and for a word without the space that it has in the
+    text.
     """
     one_of("measure", measure, MEASURES)
     if baseline is not None:
@@ -266,10 +268,8 @@ def which_part(
         asked = [asked_of(lm, one) for one in texts]
         questions = [(one.answer, one.instead) for one in asked]
     else:
-        pairs = zip(
-            _listed("answer", answer, count), _listed("instead", instead, count), strict=True
-        )
-        questions = [_question(lm, *pair) for pair in pairs]
+        words = _listed("answer", answer, count), _listed("instead", instead, count)
+        questions = [_question(lm, *asked_for) for asked_for in zip(texts, *words, strict=True)]
     if other is None:
         others = [one for one in (_other_of(lm, text) for text in texts) if one is not None]
         if len(others) < count:
@@ -287,13 +287,29 @@ def _other_of(lm: LanguageModel, text: str) -> str | None:
     return None
 
 
-def _question(lm: LanguageModel, answer: Any, instead: Any) -> Question:
+def _question(lm: LanguageModel, text: str, answer: Any, instead: Any) -> Question:
     """The ids of both words, which are not the same one."""
-    token, against = (
-        _first_token(lm, *word) for word in ((answer, "answer"), (instead, "instead"))
-    )
+    words = (answer, "answer"), (instead, "instead")
+    for word, name in words:
+        if isinstance(word, str):
+            _check_space(lm, text, word, name)
+    token, against = (_first_token(lm, *word) for word in words)
     check(lm, (token, against), "zero")
     return token, against
+
+
+def _check_space(lm: LanguageModel, text: str, word: str, name: str) -> None:
+    """Raise a ValueError for "Mary" where the text has " Mary": without the space it is other tokens."""
+    spaced = f" {word}"
+    alone = re.compile(rf"(?<!\S){re.escape(word)}(?!\w)")
+    stands = [place.start() for place in alone.finditer(text)]
+    if not word[:1].isalpha() or text[-1:].isspace() or not stands or stands[0] == 0:
+        return
+    # a model of characters has no token with a space before it
+    if len(lm.encode(spaced, begin=False)) <= len(lm.encode(word, begin=False)):
+        raise ValueError(
+            f"{name} is {word!r}, which stands in the text with a space before it: give {spaced!r}, or an id"
+        )
 
 
 def _first_token(lm: LanguageModel, word: Any, name: str) -> int:

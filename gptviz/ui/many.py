@@ -107,6 +107,7 @@ def section(
     more: Callable[[pd.DataFrame], str] = lambda _: "",
     color: str | None = None,
     grid: Grid | None = None,
+    first: int | None = None,
 ) -> None:
     """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
@@ -115,7 +116,8 @@ def section(
     beside means; it has no rows where that is of another form. `names` are what the rows are called, `words` what
     one is ("the share of {}") and its unit. `choice` draws what is chosen about the set, and `more` says what else
     the means say. `color` is that of the bars where they have no sign. With a `grid` the means are a map instead of
-    bars. Sentences with two names have an other text of the same kind as the page's.
+    bars. The sentence tells of the largest mean, or of the row `first`. How many means are far from 0 is no question
+    then, nor where none can be below. Sentences with two names have an other text of the same kind as the page's.
     """
     pairs = "direction" in options
     st.subheader("Over many texts", anchor=False)
@@ -198,12 +200,19 @@ def section(
     )
     mean, error = means.now
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
-    largest = rows[0]
+    if first is None:
+        told = rows[0]
+        subject = f"the largest of {counted(len(mean), 'mean')} is {noun.format(names[told])}:"
+    else:
+        told = first
+        subject = f"{noun.format(names[told])} is"
     logits = np.array([logit for _, _, logit in results])
     spread = standard_error(logits)
     statistic = f"mean ± standard error, n = {n}"
     if means.was is not None:
-        statistic = f"before the change {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
+        statistic = (
+            f"before the change {plus_minus(*(values[told] for values in means.was))}; {statistic}"
+        )
     above = "In the text above"
     measure = ""
     if pairs:
@@ -213,25 +222,28 @@ def section(
     if "baseline" in options:
         muted = f" A part that is off outputs {GIVES_EACH[options['baseline']]}."
     if n >= ENOUGH:
-        far = (np.abs(mean) > SURE * error).sum()
-        certainty = f"Means more than {SURE:.0f} standard errors away from 0: {far} of {len(mean)}."
+        certainty = ""
+        if color is None and first is None:
+            far = (np.abs(mean) > SURE * error).sum()
+            certainty = (
+                f" Means more than {SURE:.0f} standard errors away from 0: {far} of {len(mean)}."
+            )
     elif n > 1:
-        certainty = f"With fewer than {ENOUGH} texts, the standard error is only a rough guess."
+        certainty = f" With fewer than {ENOUGH} texts, the standard error is only a rough guess."
     else:
-        certainty = "A single text has no standard error."
+        certainty = " A single text has no standard error."
     of_own = ""
     own = pd.DataFrame()
     if not in_abc:  # the text above is measured with the bar's baseline
         own = here()
     if len(own):
-        of_own = f"{above} it is {significant(sign * own[column].iloc[largest])}{measure}. "
+        of_own = f"{above} it is {significant(sign * own[column].iloc[told])}{measure}. "
     prose(
-        f"Over **{counted(n, 'text')}**, the largest of {counted(len(mean), 'mean')} is "
-        f"{noun.format(names[largest])}: "
-        f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
+        f"Over **{counted(n, 'text')}**, {subject} "
+        f"**{plus_minus(mean[told], error[told])}** {unit} ({statistic}). "
         f"{of_own}The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
-        f"in {(logits > 0).sum()} of {counted(n, 'text')}. {certainty}"
-        f"{_by_order(tables.now.iloc[largest], drawn, logits, orders)}{muted}{more(tables.now)}"
+        f"in {(logits > 0).sum()} of {counted(n, 'text')}.{certainty}"
+        f"{_by_order(tables.now.iloc[told], drawn, logits, orders)}{muted}{more(tables.now)}"
     )
     drawn_means = _Means(means, names, unit, n, muted)
     shown = replace(scene, files_say=())  # without the other text of the page's prompt

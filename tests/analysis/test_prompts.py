@@ -87,6 +87,23 @@ def test_heads_are_averaged_over_texts_of_any_length():
     assert two["logit_se"].iloc[0] == pytest.approx(1.5)
 
 
+def test_exchanged_has_every_sentence_once_more_with_its_names_exchanged(mini):
+    prompts = indirect_objects(mini, 23, seed=5, exchanged=True)
+    assert len(prompts) == 23
+    assert prompts[::2] == indirect_objects(mini, 12, seed=5)
+
+    def exchange(text, one, other):
+        return text.replace(one, " @").replace(other, one).replace(" @", other)
+
+    for first, second in zip(prompts[::2], prompts[1::2], strict=False):
+        names = first.token, first.against
+        assert (second.token, second.against) == names[::-1]
+        assert second.text == exchange(first.text, *names) != first.text
+        assert second.other == exchange(first.other, *names)
+        assert second.order == first.order == order_of(second.text, second.token, second.against)
+    assert {prompt.order for prompt in prompts} == {"ABBA", "BABA"}
+
+
 def test_the_sentences_have_one_length_and_two_answers(mini, lm):
     prompts = indirect_objects(mini, 40)
     lengths = {len(mini.encode(text)) for prompt in prompts for text in (prompt.text, prompt.other)}

@@ -47,6 +47,20 @@ def test_a_name_of_two_tokens_is_asked_for_by_its_first(mini):
     assert bench.others == ("When Tom and Anna left the garden, John spoke to",)
 
 
+@pytest.mark.parametrize("words", [("Mary", " Tom"), (" Mary", "Tom")])
+def test_a_name_without_its_space_is_not_another_token_in_silence(mini, words):
+    bare = next(word for word in words if not word.startswith(" "))
+    assert mini.encode(bare) != mini.encode(f" {bare}")
+    with pytest.raises(
+        ValueError, match=f"is '{bare}', .* with a space .*: give ' {bare}', or an id"
+    ):
+        mini.which_part(TEXT, *words)
+    # where the space is the text's own, and where the text does not have the word with one, it is what it says
+    assert mini.which_part(f"{TEXT} ", "Tom", "Jack").questions[0][0] == mini.encode("Tom")[0]
+    assert mini.which_part(TEXT, "John", "Jack").questions[0][0] == mini.encode("John")[0]
+    assert mini.which_part(f"Tom: {TEXT}", "Tom", "Jack").questions[0][0] == mini.encode("Tom")[0]
+
+
 def test_the_probability_is_kept_where_it_is_measured(mini):
     text = "The little birds sang beside the red mill. The little birds sang beside the red"
     bench = mini.which_part(text, " mill", " house", measure="probability")

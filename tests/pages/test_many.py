@@ -320,6 +320,10 @@ def test_a_circuit_is_kept_on_many_texts(mini):
     share = (own - nobody) / (whole - nobody)
     assert share < 0  # these three alone make it worse
     assert f"this circuit of 3 heads goes **{percent(-share)}** the other way." in prose(at)
+    of_circuit = plus_minus(own, table["logit_se"][1])
+    told = f"Over **{len(prompts)} texts**, the logit difference with this circuit is **{of_circuit}** logits"
+    assert told in prose(at)
+    assert "standard errors away from 0" not in prose(at)  # of four sums that is no test
     opened(at, "numbers_many")
     picture = left_by_program(at, "in_code_many")["picture"]
     assert np.allclose(picture["logit"].to_numpy(float), mean, atol=2e-5)
@@ -337,6 +341,7 @@ def test_heads_look_at_the_names_of_many_texts(mini, column):
     assert {*bars["marker"]["color"]} == {palette("light").output}  # no sign: a weight
     assert np.allclose(bars["error_x"]["array"], table[f"{column}_se"].to_numpy()[order], atol=2e-5)
     assert "n = 24)" in prose(at)
+    assert "standard errors away from 0" not in prose(at)  # no weight is below 0
 
 
 @pytest.mark.parametrize(("column", "word"), [("to_answer", " Mary"), ("to_against", " Tom")])
