@@ -159,6 +159,30 @@ def test_a_guess_is_played_once_by_itself_and_nothing_moves_but_the_picture(open
     assert "at" not in address(page) or not address(page)["at"]
 
 
+@pytest.mark.parametrize(
+    "width, height, present", [(1280, 800, False), (1280, 800, True), (390, 844, False)]
+)
+def test_a_caption_of_any_length_moves_nothing(open_page, width, height, present):
+    # in the browser, presented, and on a phone, where the second and third caption take two lines
+    choices = {"present": "true"} if present else {}
+    page = open_page(viewport=(width, height), **choices)
+    page.locator(by("beats", how="rest")).wait_for()
+    caption = page.get_by_test_id("guess-caption")
+    links = page.locator(".st-key-gv_guess_links")
+    stage = page.locator(".stage")
+    seen = set()
+    said = set()
+    for beat in range(4):
+        page.locator(by("beat", beat=beat)).click()
+        seen.add(tuple(tuple(part.bounding_box().values()) for part in (caption, stage, links)))
+        said.add(caption.inner_text())
+    assert len(said) == 4 and len(seen) == 1
+    line = caption.evaluate("(one) => parseFloat(getComputedStyle(one).lineHeight)")
+    box = caption.bounding_box()
+    assert box["height"] >= 2 * line - 1
+    assert box["y"] + box["height"] <= height, "the caption is in the first screen"
+
+
 def test_on_a_phone_without_movement_and_with_it(open_page):
     page = open_page(at=HEAD, viewport=(390, 844), color_scheme="dark", edits="z.4.3=zero")
     arrived(page, HEAD)

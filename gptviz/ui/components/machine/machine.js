@@ -330,9 +330,10 @@ export default gv.component((view) => {
     onclick: (event) => { if (!event.target.closest('.door.cell, .door.unit')) pointed(state.view, event, true); } },
     state.before ? layer(view, state.before, 'before') : null, layer(view, state.now, 'now'));
   if (data.paths) return pathsOf(view, aloud, stage, here.doors);
-  if (data.guess) return gv.h('div', { class: `machine ${state.guess?.moves ? 'moves' : ''}`, data: { testid: 'machine', at: data.at, kind: data.kind, guess: '' } },
+  if (data.guess) return gv.h('div', { class: `machine guess ${state.guess?.moves ? 'moves' : ''}`, data: { testid: 'machine', at: data.at, kind: data.kind, guess: '' } },
     beatsLine(view), aloud, stage,
-    gv.h('div', { class: 'foot' }, gv.h('p', { class: 'caption', data: { testid: 'guess-caption' } }, gv.prose(data.guess[state.guess?.beat ?? data.guess.length - 1])), gv.saveButtons(() => picture(state.view), data.saved)));
+    gv.reserving(data.guess, gv.h('p', { class: 'caption', data: { testid: 'guess-caption' } }, gv.prose(data.guess[state.guess?.beat ?? data.guess.length - 1]))),
+    gv.h('div', { class: 'foot' }, gv.saveButtons(() => picture(state.view), data.saved)));
   return gv.h('div', { class: 'machine', data: { testid: 'machine', at: data.at, kind: data.kind }, onkeydown: (event) => { if (event.key === 'Escape') rise(state.view); } },
     player(view),
     gv.h('nav', { class: 'path', 'aria-label': 'Where this is in the machine' }, data.path.map(([at, name], i) => [i ? gv.h('span', { 'aria-hidden': true }, '›') : null,
