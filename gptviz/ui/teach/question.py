@@ -135,7 +135,7 @@ def ask(
         if may_vote:
             st.fragment(_ballot)(asked, at, truth, run, position)
     if at[0] == classroom.GUIDE:
-        choices = ()
+        choices: tuple[str, ...] = ()
         if asked.kind == "choice":
             choices = asked.options or truth.options
         votes.draw(at[1], asked, lm.tokens(run.ids), answer, choices)
