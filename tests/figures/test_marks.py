@@ -7,7 +7,7 @@ from gptviz.both import Both
 from gptviz.figures.bars import bars
 from gptviz.figures.curves import curves
 from gptviz.figures.maps import Map, maps
-from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED, signed_axis
+from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED, level_notes, signed_axis
 from gptviz.figures.theme import PALETTES, palette
 
 ROWS = ["one", "two", "three"]
@@ -237,3 +237,20 @@ def test_the_signed_scale_is_centred_on_zero(mode):
     assert axis["cmin"] == -axis["cmax"] == -0.5
     assert axis["colorscale"][len(axis["colorscale"]) // 2] == (0.5, palette(mode).paper)
     assert axis["colorbar"]["ticktext"] == ["−0.50", "0", "0.50"]
+
+
+@pytest.mark.parametrize(
+    ("mean", "anchors"),
+    [
+        (6.0, ["bottom", "top"]),
+        (6.5, ["top", "bottom"]),
+        (5.0, ["bottom", "top"]),
+        (2.0, ["bottom", "bottom"]),
+        (9.0, ["bottom", "bottom"]),
+    ],
+)
+def test_the_words_of_two_lines_do_not_lie_on_each_other(mean, anchors):
+    """Of lines at the same height, or with less between them than words need, one has its words below it."""
+    rests = [(6.0, "a blind guess"), (mean, "the mean")]
+    notes = level_notes(rests, [0.0, 9.0], "light", "right")
+    assert [one["yanchor"] for one in notes] == anchors
