@@ -254,3 +254,16 @@ def test_the_words_of_two_lines_do_not_lie_on_each_other(mean, anchors):
     rests = [(6.0, "a blind guess"), (mean, "the mean")]
     notes = level_notes(rests, [0.0, 9.0], "light", "right")
     assert [one["yanchor"] for one in notes] == anchors
+
+
+def test_the_names_at_the_ends_of_lines_do_not_lie_on_each_other():
+    """A line with another's end has its name above it; where there is room each stands at its end."""
+    lines = {
+        "gate": Both(np.array([0.0, 1.0])),
+        "up": Both(np.array([0.0, 0.01])),
+        "output": Both(np.array([0.5, 0.0])),
+    }
+    fig = curves(lines, ["a", "b"], "light", "number", height=290)
+    ends = {note["text"]: note["y"] for note in fig.layout.annotations}
+    assert ends["<b>output</b>"] == 0.0 and ends["<b>gate</b>"] == 1.0
+    assert ends["<b>up</b>"] == pytest.approx(0.1)
