@@ -191,6 +191,7 @@ def teacher(member: Member) -> None:
             st.html(
                 f'<img alt="QR code of {escape(link)}" width="320" height="320" src="{picture}">'
             )
+            st.markdown(f"Code of **{words.escaped(guide.title)}**")
             st.html(f'<p class="gv-code" data-testid="code">{written_code(room.code)}</p>')
             st.markdown(f"<{link}>")
         with st.container(width="stretch"):

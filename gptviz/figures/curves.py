@@ -1,6 +1,7 @@
 """Curves: numbers over the same places, a line each; the unchanged model's are dashed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,12 @@ def curves(
         notes.append(
             marks.note(f"<b>{marks.safe(name)}</b>", len(names) - 1, end, color, 15, xshift=10)
         )
+    if len(lines) > 1 and not many and not log:
+        # a name has some 20 pixels, and the axis the height less its ticks
+        drawn_values = np.concatenate([line.now for line in lines.values()])
+        room = 20 / (height - 90) * float(np.nanmax(drawn_values) - np.nanmin(drawn_values))
+        for note, end in zip(notes, _apart([note["y"] for note in notes], room), strict=True):
+            note["y"] = end
     if rest is None:
         shapes = []
     else:
@@ -138,6 +145,15 @@ def curves(
     if many:
         layout["legend"] = marks.legend(0, **marks.STILL)
     return figure(traces, layout, mode, height, r=60 if len(lines) > 1 and not many else 8)
+
+
+def _apart(ends: Sequence[float], room: float) -> list[float]:
+    """The heights of names, in their order, the higher of two moved up where there is less than `room` between."""
+    apart = [*ends]
+    order = sorted(range(len(ends)), key=ends.__getitem__)
+    for lower, upper in pairwise(order):
+        apart[upper] = max(apart[upper], apart[lower] + room)
+    return apart
 
 
 def _says(

@@ -156,7 +156,7 @@ def level_notes(
 ) -> list[Drawn]:
     """Words on lines across, at one end of a picture of these numbers.
 
-    They stand on their line, but below it where another line with words runs close above.
+    They stand on their line, but below it where another line with words runs close above, or on the same height.
     """
     colors = palette(mode)
     x = 1 if end == "right" else 0
@@ -165,15 +165,18 @@ def level_notes(
     if not named:
         return []
     heights = [*drawn, *(y for y, _ in named)]
-    close = (np.nanmax(heights) - np.nanmin(heights)) / 10
+    close = (np.nanmax(heights) - np.nanmin(heights)) / 7  # the words' height on a projector
 
-    def anchor(y: float) -> str:
-        if any(0 < other - y < close for other, _ in named):
+    def anchor(number: int) -> str:
+        y = named[number][0]
+        above = any(0 < other - y < close for other, _ in named)
+        if above or y in [other for other, _ in named[:number]]:
             return "top"
         return "bottom"
 
     return [
-        note(safe(words), x, y, colors.quiet, 14, yanchor=anchor(y), **ground) for y, words in named
+        note(safe(words), x, y, colors.quiet, 14, yanchor=anchor(number), **ground)
+        for number, (y, words) in enumerate(named)
     ]
 
 

@@ -143,6 +143,31 @@ def test_what_is_framed_stays_in_sight_until_the_reader_acts(open_page):
     assert not page.evaluate(seen)  # who has scrolled away is not pulled back
 
 
+def test_the_bar_covers_no_sentence(open_page):
+    page = open_page("attention", guide="tour", step=4)
+    bar = page.locator(".st-key-gv_guide")
+    page.mouse.move(700, 500)
+    page.mouse.wheel(0, 700)
+    # an open question stands in the flow: it is scrolled away as the page is
+    page.wait_for_function(
+        "() => document.querySelector('.st-key-gv_guide').getBoundingClientRect().top < -100"
+    )
+    page.mouse.wheel(0, -2000)
+    press(bar.get_by_role("button", name="Show me"))
+    bar.get_by_text("This model:").wait_for()
+    page.wait_for_function(FRAMED)
+    page.wait_for_function("() => document.querySelector('[data-testid=stMain]').scrollTop > 50")
+    settled(page)
+    edge = bar.bounding_box()["y"] + bar.bounding_box()["height"]
+    said = page.get_by_text("on average over rows").bounding_box()
+    assert said["y"] >= edge  # what was framed came into sight, and the sentence above it stayed
+    cut = """(edge) => [...document.querySelectorAll('.st-key-gv_chips, .st-key-prompt')].filter((one) => {
+      const { top, bottom } = one.getBoundingClientRect();
+      return top < edge && bottom > edge + 8;
+    }).length"""
+    assert page.evaluate(cut, edge) == 0
+
+
 def test_lessons_are_listed_and_a_teachers_own_file_is_opened(open_page, tmp_path):
     step = '```step\npage: loss\nplace: {text: "one two three"}\n```'
     (tmp_path / "mine.md").write_text(

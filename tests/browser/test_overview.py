@@ -2,7 +2,9 @@
 
 import pytest
 
+from gptviz.analysis import machine
 from gptviz.teach.guides import find
+from gptviz.tokenizer import show_token
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.browser.conftest import address, by, settled
@@ -157,6 +159,65 @@ def test_a_guess_is_played_once_by_itself_and_nothing_moves_but_the_picture(open
     page.locator(by("beats", how="rest")).wait_for()
     settled(page)
     assert "at" not in address(page) or not address(page)["at"]
+
+
+@pytest.mark.parametrize(
+    "width, height, present", [(1280, 800, False), (1280, 800, True), (390, 844, False)]
+)
+def test_a_caption_of_any_length_moves_nothing(open_page, width, height, present):
+    # in the browser, presented, and on a phone, where the second and third caption take two lines
+    choices = {"present": "true"} if present else {}
+    page = open_page(viewport=(width, height), **choices)
+    page.locator(by("beats", how="rest")).wait_for()
+    caption = page.get_by_test_id("guess-caption")
+    links = page.locator(".st-key-gv_guess_links")
+    stage = page.locator(".stage")
+    seen = set()
+    said = set()
+    for beat in range(4):
+        page.locator(by("beat", beat=beat)).click()
+        seen.add(tuple(tuple(part.bounding_box().values()) for part in (caption, stage, links)))
+        said.add(caption.inner_text())
+    assert len(said) == 4 and len(seen) == 1
+    line = caption.evaluate("(one) => parseFloat(getComputedStyle(one).lineHeight)")
+    box = caption.bounding_box()
+    assert box["height"] >= 2 * line - 1
+    assert box["y"] + box["height"] <= height, "the caption is in the first screen"
+
+
+def test_a_thread_says_whose_it_is_and_the_sentences_own_stands_out(open_page, mini):
+    page = open_page(at="machine", viewport=(1280, 900))
+    arrived(page, "")
+    level = machine.level(mini, mini.trace(DEFAULT_TEXT, reduce=machine.LENGTHS), "", 15)
+    tokens = mini.tokens(mini.encode(DEFAULT_TEXT))
+    threads = page.locator("svg path[data-thread]")
+    said = page.get_by_test_id("place-tells")
+    opacity = "(all) => all.map((one) => Number(one.getAttribute('opacity')))"
+    first, *others = threads.evaluate_all(opacity)
+    assert threads.count() == len(level["reads"]) and first > 2 * max(others)
+    assert threads.first.get_attribute("data-spoken") == ""
+    middle = """(path) => {
+      const at = path.getPointAtLength(0.6 * path.getTotalLength());
+      const { x, y } = at.matrixTransform(path.getScreenCTM());
+      return [x, y];
+    }"""
+    for number in (0, 1, 3):  # two that lie side by side, and one of another block
+        read = level["reads"][number]
+        place = f"block.{read['block']}.head.{read['head']}"
+        told = (
+            f"Head {read['block']}·{read['head']}: “·red” looks back at "
+            f"“{show_token(tokens[read['key']].raw)}” (position {read['key']}), "
+            f"attention weight {read['weight']:.2f}; it brings a vector of norm {read['brought']:.1f}."
+        )
+        thread = page.locator(f"svg path[data-thread='{place}.{read['key']}']")
+        page.mouse.move(*thread.evaluate(middle))
+        assert said.inner_text() == told
+        assert thread.evaluate("(one) => one.style.opacity") == "1"
+        page.mouse.move(300, 20)
+        assert thread.evaluate("(one) => one.style.opacity") == "" and said.inner_text() == ""
+        page.locator(by("place-door", kind="read", thread=f"{place}.{read['key']}")).focus()
+        assert said.inner_text() == told
+        assert thread.evaluate("(one) => one.style.opacity") == "1"
 
 
 def test_on_a_phone_without_movement_and_with_it(open_page):

@@ -225,6 +225,15 @@ def test_details_has_a_tab_for_each_by_keyboard_too_and_keeps_the_one_in_front(o
     details(page, "Claim").get_by_role("button", name="Claim this").wait_for()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_hint_below_the_box_lies_on_nothing(open_page, width):
+    page = open_page("next_token", text="Привет", viewport=(width, 800))  # no token: a sentence
+    page.get_by_role("textbox", name="Prompt").focus()
+    hint = page.get_by_test_id("prompt-hint").bounding_box()
+    said = page.get_by_text("mini has read 262 English books").bounding_box()
+    assert said["y"] - (hint["y"] + hint["height"]) >= 4
+
+
 def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):
     page = open_page(text=FIVE)
     box = page.get_by_role("textbox", name="Prompt")

@@ -7,7 +7,7 @@ from gptviz.both import Both
 from gptviz.figures.bars import bars
 from gptviz.figures.curves import curves
 from gptviz.figures.maps import Map, maps
-from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED, signed_axis
+from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED, level_notes, signed_axis
 from gptviz.figures.theme import PALETTES, palette
 
 ROWS = ["one", "two", "three"]
@@ -237,3 +237,33 @@ def test_the_signed_scale_is_centred_on_zero(mode):
     assert axis["cmin"] == -axis["cmax"] == -0.5
     assert axis["colorscale"][len(axis["colorscale"]) // 2] == (0.5, palette(mode).paper)
     assert axis["colorbar"]["ticktext"] == ["−0.50", "0", "0.50"]
+
+
+@pytest.mark.parametrize(
+    ("mean", "anchors"),
+    [
+        (6.0, ["bottom", "top"]),
+        (6.5, ["top", "bottom"]),
+        (5.0, ["bottom", "top"]),
+        (2.0, ["bottom", "bottom"]),
+        (9.0, ["bottom", "bottom"]),
+    ],
+)
+def test_the_words_of_two_lines_do_not_lie_on_each_other(mean, anchors):
+    """Of lines at the same height, or with less between them than words need, one has its words below it."""
+    rests = [(6.0, "a blind guess"), (mean, "the mean")]
+    notes = level_notes(rests, [0.0, 9.0], "light", "right")
+    assert [one["yanchor"] for one in notes] == anchors
+
+
+def test_the_names_at_the_ends_of_lines_do_not_lie_on_each_other():
+    """A line with another's end has its name above it; where there is room each stands at its end."""
+    lines = {
+        "gate": Both(np.array([0.0, 1.0])),
+        "up": Both(np.array([0.0, 0.01])),
+        "output": Both(np.array([0.5, 0.0])),
+    }
+    fig = curves(lines, ["a", "b"], "light", "number", height=290)
+    ends = {note["text"]: note["y"] for note in fig.layout.annotations}
+    assert ends["<b>output</b>"] == 0.0 and ends["<b>gate</b>"] == 1.0
+    assert ends["<b>up</b>"] == pytest.approx(0.1)

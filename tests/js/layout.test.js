@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { readFileSync } = require('node:fs');
 
 const { kernel, layout: source, paths: onIt, palettes } = JSON.parse(readFileSync(process.env.GPTVIZ_KERNEL, 'utf-8'));
-const layout = new Function('gvPalettes', 'preact', `${kernel}\n${source}\n${onIt}; return layout;`)(palettes, {});
+const { layout, threadNear } = new Function('gvPalettes', 'preact', `${kernel}\n${source}\n${onIt}; return { layout, threadNear };`)(palettes, {});
 
 const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
 const of = (count, changed) => ({ of: Float32Array.from(many(count, (i) => 5 + 4 * Math.sin(3 * i))), ...(changed ? { was: new Float32Array(count) } : {}) });
@@ -165,4 +165,27 @@ test('with paths, every head has its colour and can be made the reader, and no b
       assert.ok(one.fill === 'paper' || (x >= -4 && y >= -4 && right <= width + 4 && bottom <= found.height + 4), `${width} ${found.height}: ${JSON.stringify(one)}`);
     }
   }
+});
+
+test('threads of one block from one token lie side by side, the pointer finds the nearest, and the sentence’s own is not dimmed', () => {
+  const { machine } = levels(6, 8, 22, false), read = (head, key, brought) => ({ block: 5, head, key, weight: 0.5, brought });
+  const reads = [read(4, 7, 9), read(3, 7, 8), read(0, 7, 7), read(1, 2, 6)], level = { ...machine.level, reads };
+  const screen = { width: 960, em: 16, tall: 400 }, whole = layout({ ...machine, level, kind: 'machine' }, screen).shapes;
+  const threads = whole.filter(({ curve }) => curve);
+  assert.deepEqual(threads.map(({ data }) => data.thread), ['block.5.head.4.7', 'block.5.head.3.7', 'block.5.head.0.7', 'block.5.head.1.2']);
+  assert.equal(new Set(threads.map(({ d }) => d)).size, 4);
+  for (const thread of threads) {
+    const [[x, y]] = thread.curve;
+    assert.equal(threadNear(whole, x + 1, y, 8), thread);
+    assert.equal(threadNear(whole, x - 60, y, 8), undefined);
+  }
+  assert.deepEqual(threads.map(({ data }) => data.spoken), ['', undefined, undefined, undefined]);
+  assert.ok(threads[0].opacity > 2 * threads[1].opacity);
+  // the sentence's thread is folded away: none is dimmed for it
+  const hidden = layout({ ...machine, level: { ...level, reads: [{ ...read(0, 99, 20) }, ...reads] }, kind: 'machine' }, screen).shapes.filter(({ curve }) => curve);
+  assert.deepEqual(hidden.map(({ data }) => data.spoken), many(4, () => undefined));
+  assert.equal(hidden[0].opacity, threads[0].opacity);
+  // the guess has one thread of a token, and speaks of all of them
+  const guess = layout({ ...machine, level, kind: 'machine', guess: true }, screen).shapes.filter(({ curve }) => curve);
+  assert.deepEqual(guess.map(({ data }) => [data.thread, data.spoken]), [['block.5.head.4.7', undefined], ['block.5.head.1.2', undefined]]);
 });

@@ -165,6 +165,31 @@ def test_a_wall_without_votes_says_so():
     assert "No votes yet" in everything(wall) and "gv-wall" not in everything(wall)
 
 
+def test_the_teacher_sees_the_lessons_name_the_choices_and_all_their_votes():
+    teacher, secret = begun()
+    assert "Code of **The tour**" in prose(teacher)
+    number = next(n for n, step in enumerate(TOUR) if step.ask and step.ask.kind == "choice")
+    pupil = joined(code_of(teacher))
+    classroom.classes().steer(secret, step=number)
+    ballot = page_of(TOUR[number].page, pupil)
+    choices = [*ballot.radio[0].options]
+    sent = everything(page_of(TOUR[number].page, secret))
+    assert len(choices) == 4 and "gv-wall" not in sent  # before the votes are shown, no numbers
+    places = [sent.index(f"<li>{choice}</li>") for choice in choices]
+    assert places == sorted(places)
+    classroom.classes().steer(secret, marks=(number, ["shown"]))
+    for given_votes in (0, 1):
+        if given_votes:
+            ballot.radio[0].set_value(choices[2])
+            press(ballot, "That is my guess")
+        wall = everything(page_of(TOUR[number].page, secret))
+        rows = re.findall(
+            r"<th scope=.{1,2}row.{1,2}>([^<]*)</th><td><i [^>]*></i></td><td>(\d+)", wall
+        )
+        counts = ["0", "0", str(given_votes), "0"]
+        assert rows == [*zip(choices, counts, strict=True)]
+
+
 def test_what_was_found_is_worked_out_by_the_server_and_ranked(mini):
     teacher, secret = begun(guide="games")
     code = code_of(teacher)

@@ -88,12 +88,14 @@ def start_page(
         _style(mode)
     guide.arrive(name, own)
     bar = st.container(key="gv_bar")
-    own_name = _head(name, reads_text)
+    own_name, doors = _head(name, reads_text)
     model = _model(st.session_state.get(GIVEN))
     # the head stands there before a model is read, with the name for the session's last one
     if navigation.speak_of(model.lm):
         own_name.caption(navigation.called(name), width="content")
         st.set_page_config(page_title=f"{navigation.called(name, title)} · gptviz")
+    if doors is not None:
+        _draw_doors(name, doors)
     runs.use(model.key, model.lm)
     if not reads_text:
         params.store((*state.APP, *own))
@@ -130,10 +132,10 @@ def _style(mode: Mode) -> None:
     st.html(f"<style>{style}</style>{words.STYLE}")
 
 
-def _head(name: str, prompted: bool) -> DeltaGenerator:
+def _head(name: str, prompted: bool) -> tuple[DeltaGenerator, DeltaGenerator | None]:
     """Draw the page's question as its heading; above it, small, its name and what can be done with it.
 
-    Return the place of the name.
+    Return two places that say what pages are called: that of the name and, while somebody presents, of the doors.
     """
     door = PAGES[name]
     with st.container(key="gv_title", gap=None):
@@ -147,11 +149,11 @@ def _head(name: str, prompted: bool) -> DeltaGenerator:
             if prompted and name != FIRST:
                 _place(name)
             with st.container(key="gv_present", horizontal=True, gap="small", width="content"):
-                _way(name, prompted)
+                doors = _way(name, prompted)
                 _present_switch()
     bench.draw_tabs(name)
     follow_theme(name)
-    return own_name
+    return own_name, doors
 
 
 def _place(name: str) -> None:
@@ -163,28 +165,29 @@ def _place(name: str) -> None:
         link(FIRST, query, label="In the picture", icon=icon, help=told)
 
 
-def _way(name: str, prompted: bool) -> None:
-    """While somebody presents: the text, all pages, the ones before and after. Else: what to compare with."""
-    query = state.link()
+def _way(name: str, prompted: bool) -> DeltaGenerator | None:
+    """While somebody presents: the text; return the place of the doors. Else: what to compare with."""
     if state.PRESENT.value:
         if prompted:
             with st.popover("Text", icon=":material/edit:", type="tertiary", key="present_text"):
                 prompt_box.box()
+        return st.container(horizontal=True, gap="small", width="content")
+    if prompted and name != COMPARE:
+        told = "Compare with another text, another model, or the unchanged model."
+        link(COMPARE, state.link(), label="Compare with …", icon=":material/compare:", help=told)
+    return None
+
+
+def _draw_doors(name: str, place: DeltaGenerator) -> None:
+    """Draw all pages, and the ones before and after, by the names that they have for the session's model."""
+    with place:
         with st.popover("Pages", icon=":material/menu:", type="tertiary"):
             navigation.draw_links(name)
-        for other, icon in zip(
-            navigation.neighbours(name), ("arrow_back", "arrow_forward"), strict=True
-        ):
-            link(
-                other,
-                query,
-                label=navigation.called(other),
-                icon=f":material/{icon}:",
-                width="content",
-            )
-    elif prompted and name != COMPARE:
-        told = "Compare with another text, another model, or the unchanged model."
-        link(COMPARE, query, label="Compare with …", icon=":material/compare:", help=told)
+        icons = ("arrow_back", "arrow_forward")
+        for other, icon in zip(navigation.neighbours(name), icons, strict=True):
+            label = navigation.called(other)
+            icon = f":material/{icon}:"
+            link(other, state.link(), label=label, icon=icon, width="content")
 
 
 def _present_switch() -> None:

@@ -135,7 +135,10 @@ def ask(
         if may_vote:
             st.fragment(_ballot)(asked, at, truth, run, position)
     if at[0] == classroom.GUIDE:
-        votes.draw(at[1], asked, lm.tokens(run.ids), answer)
+        choices: tuple[str, ...] = ()
+        if asked.kind == "choice":
+            choices = asked.options or truth.options
+        votes.draw(at[1], asked, lm.tokens(run.ids), answer, choices)
     if found.told or asked.kind == "find":  # what is hunted for is found on the page itself
         return None
     return truth.shown

@@ -59,20 +59,35 @@ def most_frequent(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> 
     return [(label, answer_of[label], frequency[label]) for label in labels]
 
 
+def of_choices(votes: Sequence[Vote], choices: Sequence[str]) -> list[Row]:
+    """Every choice of a question, in its order, those that nobody chose with 0 votes."""
+    frequency = Counter(vote.answer for vote in votes)
+    return [(choice, choice, frequency[choice]) for choice in choices]
+
+
 def draw(
-    step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]
+    step: int,
+    ask: Question,
+    tokens: Sequence[Token],
+    answer: Callable[[Any], Answer],
+    choices: Sequence[str],
 ) -> None:
     """Draw the wall of a step's question for the teacher; it refreshes by itself.
 
-    `answer` takes what a pupil gave and says what the model makes of it, and whether it is right.
+    `answer` takes what a pupil gave and says what the model makes of it, and whether it is right. `choices` are
+    what a pupil can choose from, none where the answer is typed or clicked: they are seen before the votes are.
     """
     member = classroom.member()
     if member is not None and member.teaches:
-        st.fragment(run_every=EVERY)(_draw)(step, ask, tokens, answer)
+        st.fragment(run_every=EVERY)(_draw)(step, ask, tokens, answer, choices)
 
 
 def _draw(
-    step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]
+    step: int,
+    ask: Question,
+    tokens: Sequence[Token],
+    answer: Callable[[Any], Answer],
+    choices: Sequence[str],
 ) -> None:
     address.run_the_page_if_asked_for()
     member = classroom.member()
@@ -90,11 +105,17 @@ def _draw(
     if len(votes) > len(answered):
         skipped = f", {len(votes) - len(answered)} skipped"
     st.markdown(f"Answered: **{len(answered)}** of {counted(joined, 'student')}{skipped}.")
-    if room.has("shown", step) and not answered:
+    if choices and not room.has("shown", step):
+        items = "".join(f"<li>{escape(choice)}</li>" for choice in choices)
+        st.html(f'<ul data-testid="choices">{items}</ul>')
+    elif room.has("shown", step) and not answered and not choices:
         st.caption("No votes yet. They appear here, on this screen, as students answer.")
     elif room.has("shown", step):
         is_revealed = room.has("revealed", step)
-        rows = most_frequent(answered, ask.kind, tokens)
+        if choices:
+            rows = of_choices(answered, choices)
+        else:
+            rows = most_frequent(answered, ask.kind, tokens)
         right: dict[str, bool] = {}
         try:
             if ask.kind == "find":  # a contest: who found what is seen at once, with names
@@ -155,7 +176,7 @@ def _table(rows: Sequence[Row], n_answered: int, right: dict[str, bool]) -> str:
     other_count = n_answered - sum(count for *_, count in rows)
     if other_count:
         lines.append(("other answers", other_count))
-    longest = max(count for _, count in lines)
+    longest = max(1, *(count for _, count in lines))
     rows_html = []
     for label, count in lines:
         kind = ""

@@ -1,6 +1,7 @@
 // Frames the element that a step speaks of, as soon as it is drawn, and keeps it in sight, whatever is drawn above
 // it later, until the reader acts; while the mouse moves nothing does.
 const FRAMED = 'gv-looked-at', ACTS = ['pointerdown', 'wheel', 'keydown', 'touchstart'], REST = 400;   // ms
+const ROOM = 14;                   // px: of the frame around it
 
 // The element with this key; or of a component, which may stand in a shadow, the part with this test id.
 function lookedAt(look) {
@@ -22,6 +23,19 @@ function isInSight(node) {
   return top >= Math.max(0, bar) && (bottom <= innerHeight || top < bar + 40);
 }
 
+// Scroll no further than until it is in sight, so that the sentence above it still is. What the bar's edge would cut
+// is covered whole.
+function bringIntoSight(node) {
+  const bar = (document.querySelector('.st-key-gv_guide')?.offsetHeight ?? 0) + ROOM, { top, bottom } = node.getBoundingClientRect();
+  const high = bottom - top > innerHeight - bar - 2 * ROOM || top < bar;
+  let by = high ? top - bar - ROOM : bottom + ROOM - innerHeight;
+  for (const other of document.querySelectorAll('[data-testid="stMainBlockContainer"] [data-testid="stElementContainer"]')) {
+    const box = other.getBoundingClientRect();
+    if (!other.closest('.st-key-gv_guide') && box.top - by < bar && box.bottom - by > bar && box.bottom <= top) by = Math.min(box.bottom - bar + 6, top - bar - ROOM);
+  }
+  document.querySelector('[data-testid="stMain"]').scrollBy({ top: by, behavior: gv.still() ? 'auto' : 'smooth' });
+}
+
 export default gv.component(
   () => gv.h('div', { class: 'eye' }),
   ({ data, state }) => {
@@ -39,8 +53,7 @@ export default gv.component(
       }
       if (state.acted || !found || found.getBoundingClientRect().height < 20 || isInSight(found)) return;
       if (!rests) return void setTimeout(find, REST);
-      const fits = found.getBoundingClientRect().height < innerHeight / 2;
-      found.scrollIntoView({ behavior: gv.still() ? 'auto' : 'smooth', block: fits ? 'center' : 'start' });
+      bringIntoSight(found);
     };
     const drawn = () => requestAnimationFrame(find);
     const watches = [new MutationObserver(drawn), new ResizeObserver(drawn)];

@@ -83,6 +83,28 @@ function betweenOf(count, kept) {
 // what moves: its name, and what it moves by (`dx`, `dy`) or its share of the way (`from`, `to`).
 const GUESS_HEIGHT = 420;
 
+// Whose thread it is, with the numbers of what is drawn.
+function readSays({ block, head, key, weight, brought }, tokens, position) {
+  const brings = (length) => `brings a vector of norm ${gv.significant(length)}`;
+  const old = was(brought) === undefined ? '' : `; unchanged ${gv.weight(was(weight) ?? now(weight))}, and a norm of ${gv.significant(was(brought))}`;
+  return `Head ${block}·${head}: “${tokens[position]}” looks back at “${tokens[key]}” (position ${key}), attention weight ${gv.weight(now(weight))}; it ${brings(now(brought))}${old}.`;
+}
+
+// The thread that is nearest to a point, among those within `reach` of it.
+function threadNear(shapes, x, y, reach) {
+  let [found, least] = [undefined, reach];
+  for (const shape of shapes) {
+    if (!shape.curve) continue;
+    for (let i = 0; i <= 60; i++) {
+      const t = i / 60, parts = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t ** 3];
+      const [px, py] = [0, 1].map((axis) => parts.reduce((sum, part, k) => sum + part * shape.curve[k][axis], 0));
+      const far = Math.hypot(px - x, py - y);
+      if (far < least) [found, least] = [shape, far];
+    }
+  }
+  return found;
+}
+
 function machine({ level, names, tokens, position, made = Infinity, block = 0, guess = false, paths }, width, em, tall) {
   const d = drawing(em), rows = level.rows, count = rows.length, blocks = level.writes.of.length / count / 2;
   const narrow = width < 34 * em;
@@ -156,18 +178,22 @@ function machine({ level, names, tokens, position, made = Infinity, block = 0, g
   d.path(`M${right} ${top - 0.5 * em}V${bottom}`, { stroke: 'grid' });
   head(right, 2.2 * em, 'norm', 'final_norm', `The last ${names.norm}.`);
 
-  // what the selected row reads, from where, and by which head
-  const most = Math.max(...reads.map(({ brought }) => now(brought)), 1e-9);
+  // what the selected row reads, from where, and by which head; the sentence speaks of the largest, where it is drawn
+  const most = Math.max(...reads.map(({ brought }) => now(brought)), 1e-9), ofBlock = (read) => shown.findIndex((column) => column.block === read.block);
+  const spoken = guess || paths ? undefined : reads.find((read) => read === level.reads[0] && ofBlock(read) >= 0 && selected >= 0);
   for (const read of reads) {
-    const i = shown.findIndex((column) => column.block === read.block), from = rows.indexOf(read.key);
+    const i = ofBlock(read), from = rows.indexOf(read.key);
     if (i < 0 || selected < 0) continue;
-    const [x0, x1, share] = [place(i) + 0.06 * each, place(i) + 0.5 * each, now(read.brought) / most];
-    d.path(`M${x0} ${y(from)}C${x0 + 0.3 * each} ${y(from)} ${x1 - 0.3 * each} ${y(selected)} ${x1} ${y(selected)}`, { stroke: 'output', width: 1 + 4.5 * share, opacity: 0.25 + 0.7 * share, ...(guess && { beat: { name: 'thread' } }) });
+    // heads of one block that read from one token lie side by side
+    const beside = reads.slice(0, reads.indexOf(read)).filter(({ block, key }) => block === read.block && key === read.key).length;
+    const x0 = place(i) + (0.06 + 0.13 * beside) * each, x1 = x0 + 0.44 * each, share = now(read.brought) / most;
+    const dim = spoken && read !== spoken ? 0.4 : 1, at = `block.${read.block}.head.${read.head}`, thread = `${at}.${read.key}`, says = readSays(read, tokens, position);
+    const curve = [[x0, y(from)], [x0 + 0.3 * each, y(from)], [x1 - 0.3 * each, y(selected)], [x1, y(selected)]];
+    d.path(`M${curve[0].join(' ')}C${curve.slice(1).map((point) => point.join(' ')).join(' ')}`, { stroke: 'output', width: 1 + 4.5 * share, opacity: dim * (0.25 + 0.7 * share),
+      ...(!paths && { curve, says, data: { thread, ...(read === spoken && { spoken: '' }) } }), ...(guess && { beat: { name: 'thread' } }) });
     const r = Math.min(0.32 * row, 0.24 * each);
-    d.rect(x0 - r, y(from) - r, 2 * r, 2 * r, { fill: 'output', r, opacity: 0.35 + 0.65 * share, ...(guess && { beat: { name: 'read' } }) });
-    d.door(x0 - r - 3, y(from) - r - 3, 2 * r + 6, 2 * r + 6, { at: `block.${read.block}.head.${read.head}`, kind: 'read', value: now(read.brought),
-      says: `Head ${read.head} of block ${read.block} gives ${gv.weight(now(read.weight))} of its attention to “${tokens[read.key]}” (position ${read.key}) and contributes a vector of norm ${gv.significant(now(read.brought))}`
-        + (was(read.brought) === undefined ? '.' : `; unchanged ${gv.weight(was(read.weight) ?? now(read.weight))} and ${gv.significant(was(read.brought))}.`) });
+    d.rect(x0 - r, y(from) - r, 2 * r, 2 * r, { fill: 'output', r, opacity: dim * (0.35 + 0.65 * share), ...(!paths && { data: { thread } }), ...(guess && { beat: { name: 'read' } }) });
+    d.door(x0 - r - 3, y(from) - r - 3, 2 * r + 6, 2 * r + 6, { at, kind: 'read', value: now(read.brought), thread, says });
   }
 
   // the distribution after the selected token

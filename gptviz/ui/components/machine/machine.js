@@ -5,6 +5,7 @@ const FALL = 330, INTO = 1.7, OUT = 0.75, SETTLE = 160;       // ms, how far one
 const LOST = 6000;                                            // ms without an answer until all is as it was
 const STEP = 4500;                                            // ms a sentence, at speed 1
 const SPEEDS = [0.5, 1, 2];
+const THREAD = 8;                                             // px: so near to a thread the pointer is on it
 
 // ---- what came, ready to be drawn ----
 
@@ -244,18 +245,34 @@ function doorOf(view, door, width, height) {
   const share = (part, whole) => `${(100 * part) / whole}%`;
   const follow = () => (data.known ? tell(state.view, `Not in this file: t.show("overview", position=${position}) draws it.`) : view.send('position', position));
   const open = (event) => (data.paths ? readFrom(state.view, door, event) : at === undefined ? follow() : fall(state.view, at, door));
-  const { block, head, pressed = position === undefined ? undefined : position === data.position } = door;
+  const { block, head, thread, pressed = position === undefined ? undefined : position === data.position } = door;
+  const say = () => { tell(state.view, says); lift(state, thread); };
   return gv.h('button', {
     type: 'button', class: `door ${kind}`, 'aria-label': says, title: says, 'aria-pressed': pressed,
-    data: { testid: 'place-door', at, position, kind, value, block, head }, onclick: open,
+    data: { testid: 'place-door', at, position, kind, value, block, head, thread }, onclick: open,
     style: { left: share(x, width), top: share(y, height), width: share(w, width), height: share(h, height) },
-    onmouseenter: () => tell(state.view, says), onfocus: () => tell(state.view, says),
+    onmouseenter: say, onfocus: say, onblur: () => lift(state),
   });
 }
 
 function tell({ root }, said) {
   const says = root.querySelector('.tells');
   if (says) says.textContent = said;
+}
+
+// A thread runs over the doors of its columns: it says whose it is, and stands out, until the pointer is beside it.
+function onThread(view, door, near) {
+  const { state } = view, own = door?.dataset.thread, says = own ? undefined : near?.says;
+  lift(state, own ?? near?.data.thread);
+  if (door) door.title = says ?? door.ariaLabel;
+  if (says) tell(view, says);
+  else if (state.told) tell(view, door?.ariaLabel ?? '');
+  state.told = says;
+}
+
+// One thread before the others; without one all are as they are drawn.
+function lift({ stage }, thread) {
+  for (const node of stage.querySelectorAll('.layer.now svg [data-thread]')) node.style.opacity = thread === undefined ? '' : node.dataset.thread === thread ? 1 : 0.2;
 }
 
 // What is under the pointer, to the digit; a click on a unit or a cell falls into it.
@@ -268,7 +285,7 @@ function pointed(view, event, click) {
   const { state } = view, { shapes, width, height } = state.now.layout, box = state.stage.getBoundingClientRect();
   const [px, py] = [(event.clientX - box.left) * (width / box.width), (event.clientY - box.top) * (height / box.height)];
   const shape = shapes.filter(({ s, x, y, w, h }) => s === 'image' && px >= x && px < x + w && py >= y && py < y + h).at(-1);
-  if (!shape) return;
+  if (!shape) return state.guess?.moves ? null : onThread(view, event.target.closest('.door'), threadNear(shapes, px, py, THREAD));
   const [col, row] = [Math.floor(((px - shape.x) / shape.w) * shape.cols), Math.floor(((py - shape.y) / shape.h) * shape.rows)], i = row * shape.cols + col;
   const value = shape.values[i];
   if (shape.weights) {
@@ -326,13 +343,14 @@ export default gv.component((view) => {
   state.moved = measure(view);
   const { layout: here } = state.now, hover = (event) => pointed(state.view, event, false);
   const zooms = data.paths ? {} : (state.gestures ??= gestures(view));
-  const aloud = numbersAloud(data), stage = gv.h('div', { class: 'stage', style: { 'aspect-ratio': `${here.width} / ${here.height}` }, ...zooms, onmousemove: hover,
+  const aloud = numbersAloud(data), stage = gv.h('div', { class: 'stage', style: { 'aspect-ratio': `${here.width} / ${here.height}` }, ...zooms, onmousemove: hover, onmouseleave: () => onThread(state.view, null),
     onclick: (event) => { if (!event.target.closest('.door.cell, .door.unit')) pointed(state.view, event, true); } },
     state.before ? layer(view, state.before, 'before') : null, layer(view, state.now, 'now'));
   if (data.paths) return pathsOf(view, aloud, stage, here.doors);
-  if (data.guess) return gv.h('div', { class: `machine ${state.guess?.moves ? 'moves' : ''}`, data: { testid: 'machine', at: data.at, kind: data.kind, guess: '' } },
+  if (data.guess) return gv.h('div', { class: `machine guess ${state.guess?.moves ? 'moves' : ''}`, data: { testid: 'machine', at: data.at, kind: data.kind, guess: '' } },
     beatsLine(view), aloud, stage,
-    gv.h('div', { class: 'foot' }, gv.h('p', { class: 'caption', data: { testid: 'guess-caption' } }, gv.prose(data.guess[state.guess?.beat ?? data.guess.length - 1])), gv.saveButtons(() => picture(state.view), data.saved)));
+    gv.reserving(data.guess, gv.h('p', { class: 'caption', data: { testid: 'guess-caption' } }, gv.prose(data.guess[state.guess?.beat ?? data.guess.length - 1]))),
+    gv.h('div', { class: 'foot' }, gv.saveButtons(() => picture(state.view), data.saved)));
   return gv.h('div', { class: 'machine', data: { testid: 'machine', at: data.at, kind: data.kind }, onkeydown: (event) => { if (event.key === 'Escape') rise(state.view); } },
     player(view),
     gv.h('nav', { class: 'path', 'aria-label': 'Where this is in the machine' }, data.path.map(([at, name], i) => [i ? gv.h('span', { 'aria-hidden': true }, '›') : null,
