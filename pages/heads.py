@@ -122,7 +122,7 @@ def switches() -> None:
             action = change_menu.Action(
                 f"Switch off {these}", edit, "zᵢ = 0", means, f"Switch on again {these}"
             )
-            says = f"Heads {', '.join(map(str, same_role))}, on every page"
+            says = f"heads {', '.join(map(str, same_role))}, on every page"
             change_menu.switch(action, f"heads_{where}", says)
 
 

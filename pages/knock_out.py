@@ -12,7 +12,7 @@ from gptviz.figures import candidates as figures
 from gptviz.ui import many, sheet, words
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.shell import bench, change_menu, muted, state, target
-from gptviz.ui.shell.navigation import link
+from gptviz.ui.shell.navigation import called, link
 
 # of the block: its head, attention, feed-forward
 PART: sheet.Param[str] = sheet.Param("part", str, "head", sheet.if_there)
@@ -342,13 +342,13 @@ with above:
         alt = f"What switching off each part (it outputs {explained.gives}) {takes} {to} the {explained.axis}"
         place = divmod(opened, n_heads + 2)
         muted.muted_map(scene, lost, place, "knock_out_map", alt, open_part, takes)
-        st.caption(
-            "**Click a cell to see the guess without that part.** The button below switches it off "
-            f"on every page{to_zero}. A row is a block: its heads, attention (att), feed-forward (ff). "
-            f"{example}"
-        )
         menu = change_menu.Part(table["kind"].iloc[opened], int(table["block"].iloc[opened]), one)
         change_menu.menu(scene, menu, key="knock_out")
+        st.caption(
+            "**Click a cell to see the guess without that part.** The button above switches it off "
+            f"on every page{to_zero}. A row is a block: its heads, attention (att), feed-forward (ff). "
+            f"{example} A part can matter more than it votes (*{called('why')}*): later parts read what it writes."
+        )
 
 # ---- the parts that change it most ----
 

@@ -117,7 +117,7 @@ def test_a_click_on_the_map_previews_and_the_button_below_puts_zero(run_page, mi
     (caption,) = [one.value for one in at.caption if "Click a cell" in one.value]
     assert (
         "without that part" in caption
-        and "The button below switches it off on every page" in caption
+        and "The button above switches it off on every page" in caption
     )
     assert ("(then it outputs 0)" in caption) == (
         null != "zero"

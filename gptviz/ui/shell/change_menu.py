@@ -280,7 +280,12 @@ def _button(
         icon = ""
     if named:
         label += f" {named}"
-    options: Any = {"help": f"{says}: {action.means}" if says else None}
+    help_text = None
+    if says:
+        help_text = f"A click changes {says}: then {action.means}."
+    if says and is_made:
+        help_text = f"A click undoes the change of {says}: {action.means}."
+    options: Any = {"help": help_text}
     options |= {"width": "stretch" if opened else "content"}
     button(label, key, _toggle, action, opened, icon=icon, primary=is_made, **options)
 
