@@ -568,8 +568,9 @@ circuit, and F is {measured} when everything outside the circuit is replaced.
 
 In the paper, F is the difference of two logits, averaged over many prompts of one form, and the mean is taken
 over prompts of the same forms with three other names, position by position. Here there is one text, and a mean
-is the same at every position. The limit of a tenth is our choice. **Minimality**, the paper's third criterion, is
-that each head matters: see the colours of the map above.
+is the same at every position. A head of the circuit is kept at every position; the paper keeps each at its role's
+position alone, which is a smaller circuit. The limit of a tenth is our choice. **Minimality**, the paper's third
+criterion, is that each head matters: see the colours of the map above.
 """)
 # ---- the link that holds the circuit and its score ----
 
