@@ -470,6 +470,12 @@ many.section(
     labels,
     nouns,
     parts,
+    grid=many.Grid(
+        [f"block {b}" for b in range(lm.config.n_layers)],
+        [*(f"head {h}" for h in range(n_heads)), "attention", "feed-forward"],
+        "All parts: the mean of what each takes away. A hover says the standard error.",
+        f"What switching off each part takes away from the {explained.axis}",
+    ),
 )
 caption = (
     "The prediction without each part: `logit` (minus the mean over the vocabulary, or "

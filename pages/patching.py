@@ -767,9 +767,17 @@ if every is not None:
             for h in range(row_of.count(config))
         ]
         noun = f"the {PARTS[part][0]} of {{}}"
+        map_of_heads: many.Grid | None = many.Grid(
+            [f"block {b}" for b in range(config.n_layers)],
+            [f"{row_of.part} {h}" for h in range(row_of.count(config))],
+            f"All patches of {PARTS[part][0]}, at all positions: the mean of what each moves. A hover says the "
+            "standard error.",
+            f"What a patch of each head's {PARTS[part][0]} moves ({way})",
+        )
     else:
         rows = blocks
         noun = f"{PLACES[part]} {{}} at the last token"
+        map_of_heads = None
     if part in (site, *HEAD_SITES):
         here = every.now
     elif part in SITES:
@@ -790,6 +798,7 @@ if every is not None:
             nouns,
             len(rows),
             draw,
+            grid=map_of_heads,
         )
 
 # ---- details ----

@@ -405,6 +405,13 @@ many.section(
     names,
     nouns,
     1,
+    grid=many.Grid(
+        [f"block {b}" for b in range(layers)],
+        columns,
+        "All heads and feed-forward layers: the mean of each vote. A hover says the standard error.",
+        f"What every head and feed-forward layer contributes to {title}",
+        in_blocks.tolist(),
+    ),
 )
 
 # ---- details ----

@@ -84,12 +84,18 @@ Left = list[tuple[str, str]]  # texts that are left out, and why
 
 @dataclass(frozen=True)
 class Grid:
-    """A map of means: the names of its rows and columns, its cells row by row, and what is said of it."""
+    """A map of means: the names of its rows and columns, its cells row by row, and what is said of it.
+
+    `cells` are the means that stand in it, by their row of the table; None: all. `in_place_of_bars` leaves out the
+    bars of the largest means.
+    """
 
     rows: Sequence[str]
     columns: Sequence[str]
     caption: str
     alt: str
+    cells: Sequence[int] | None = None
+    in_place_of_bars: bool = False
 
 
 def section(
@@ -247,10 +253,10 @@ def section(
     )
     drawn_means = _Means(means, names, unit, n, muted)
     shown = replace(scene, files_say=())  # without the other text of the page's prompt
-    if grid is None:
-        _bars(shown, drawn_means, rows, color)
-    else:
+    if grid is not None:
         _map(shown, drawn_means, grid)
+    if grid is None or not grid.in_place_of_bars:
+        _bars(shown, drawn_means, rows, color)
     note = f"Means over {counted(n, 'text')}. A column ending in _se is a standard error; n is the number of texts."
     if has_two(orders):
         note += " Columns of ABBA are of the texts whose answer is named first, those of BABA of the others."
@@ -319,8 +325,10 @@ def _map(scene: Scene, means: _Means, grid: Grid) -> None:
     """Draw the means as a map of rows and columns; a hover says the standard error."""
     st.caption(grid.caption)
     size = (len(grid.rows), len(grid.columns))
-    cells: Both[Floats] = means.values.map(lambda pair: pair[0].reshape(size))  # (rows,) -> (R, C)
-    errors: NDArray[np.float64] | None = means.values.now[1].reshape(size)  # (rows,) -> (R, C)
+    chosen = range(len(means.names)) if grid.cells is None else grid.cells
+    # (rows,) -> (R * C,) -> (R, C)
+    cells: Both[Floats] = means.values.map(lambda pair: pair[0][[*chosen]].reshape(size))
+    errors: NDArray[np.float64] | None = means.values.now[1][[*chosen]].reshape(size)
     if means.n == 1:
         errors = None
     panel = Map("", cells, unit=means.unit, errors=errors, texts=_in_cells(cells.now))
@@ -331,9 +339,12 @@ def _map(scene: Scene, means: _Means, grid: Grid) -> None:
 
 
 def _in_cells(cells: Floats) -> list[list[str]]:
-    """What stands in the cells of a map, to one decimal; nothing where that is 0."""
-    written = np.vectorize(lambda value: fixed(float(value), 1), otypes=[object])(cells)  # (R, C)
-    written[np.abs(cells) < 0.05] = ""
+    """What stands in the cells of a map, to two decimals, or one where some are above 10; nothing where that is 0."""
+    decimals = 2
+    if np.abs(cells).max() >= 10:
+        decimals = 1
+    written = np.vectorize(lambda value: fixed(float(value), decimals), otypes=[object])(cells)
+    written[np.abs(cells) < 0.5 * 10**-decimals] = ""  # (R, C)
     return [[*row] for row in written]
 
 

@@ -82,6 +82,13 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
         assert np.allclose(one["x"], -was[np.argsort(-np.abs(mean), kind="stable")[:12]], atol=2e-5)
     assert np.allclose(bars["x"], mean[order], atol=2e-5)
     assert np.allclose(bars["error_x"]["array"], error[order], atol=2e-5)
+    if site != "mlp_out":  # which has no heads: there is no map
+        cells = charts(at)[-2]["data"][0]
+        in_map = np.flatnonzero(table["block"].notna())
+        shape = (mini.config.n_layers, -1)
+        assert np.allclose(cells["z"], mean[in_map].reshape(shape), atol=2e-5)
+        errors = np.array(cells["customdata"])[..., 2 + bool(edits)]
+        assert np.allclose(errors, error[in_map].reshape(shape), atol=2e-5)
     said = words(at)
     first = order[0]
     assert f"**{plus_minus(mean[first], error[first])}**" in said and f"n = {n})" in said

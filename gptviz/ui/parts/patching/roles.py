@@ -51,6 +51,7 @@ def section(
             [*ROLES],
             CAPTION,
             f"What a patch of the residual stream into each block moves, by role ({way})",
+            in_place_of_bars=True,
         ),
     )
 
