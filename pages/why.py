@@ -129,9 +129,9 @@ def strongest_vote() -> str:
     said = f"The strongest vote {side(votes[most])} comes from {source}"
     if not (votes * votes[most] < 0).any():
         return f"{said}."
-    others = "some others vote against"
+    others = "some vote against"
     if votes[most] < 0:
-        others = "some others disagree"
+        others = "some disagree"
     return f"{said}; {others}."
 
 

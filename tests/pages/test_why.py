@@ -92,7 +92,7 @@ def test_the_story_of_mill_against_town_is_said_in_words(run_page, mini):
     assert (most["part"], most["block"]) == ("feed-forward", 5) and most["contribution"] > 0
     assert (
         "The strongest vote for `·mill` over `·town` comes from the feed-forward layer of block 5; "
-        "some others vote against." in said
+        "some vote against." in said
     )
     heads = table[(table["part"] == "head") & (table["block"] == 5)]["contribution"].sum()
     assert f"All heads of block 5 together contribute **{heads:.2f}**." in said
