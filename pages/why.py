@@ -206,8 +206,8 @@ with right:
     if beside:
         words.prose(beside)
     st.caption(
-        "Click a bar to open it. What a part does by way of later parts is no vote: "
-        f"*{called('knock_out')}* counts it, too."
+        "Click a bar to open it. A bar leaves out what later parts make of the vote: "
+        f"*{called('knock_out')}* counts that, too."
     )
     parts = [
         change_menu.Part("head", block, head),
