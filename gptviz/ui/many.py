@@ -121,8 +121,8 @@ def section(
     its sign; `here` gives the same rows of this page's prompt, of which `explained` is asked, and is called only
     beside means; it has no rows where that is of another form. `names` are what the rows are called, `words` what
     one is ("the share of {}") and its unit. `choice` draws what is chosen about the set, and `more` says what else
-    the means say. `color` is that of the bars where they have no sign. With a `grid` the means are a map instead of
-    bars. The sentence tells of the largest mean, or of the row `first`. How many means are far from 0 is no question
+    the means say. `color` is that of the bars where they have no sign. With a `grid` the means are a map, too.
+    The sentence tells of the largest mean, or of the row `first`. How many means are far from 0 is no question
     then, nor where none can be below. Sentences with two names have an other text of the same kind as the page's.
     """
     pairs = "direction" in options

@@ -145,17 +145,17 @@ def kind_of(scene: Scene) -> str | None:
     return next((offer.kind for offer in offers if offer.text == text), None)
 
 
-def beside(scene: Scene) -> tuple[OtherText | None, str]:
+def beside(scene: Scene, tried: bool = True) -> tuple[OtherText | None, str]:
     """The other text and how it was made, where it can be read beside the prompt position by position.
 
     Else None, and a sentence why not. In step are texts of which one token differs, or whose words all begin at
-    the same positions.
+    the same positions. Unless one is to be `tried`, which takes long, it is one that is known or made by words.
     """
     ids = scene.run.ids
     offers: tuple[OtherText, ...] = ()
     if OTHER.value is None:
         offers = offered(without_patches(scene.run), scene.position, scene.special)
-    is_long = is_asked_for(scene.lm, len(ids), min(len(ids), MOST))
+    is_long = not tried or is_asked_for(scene.lm, len(ids), min(len(ids), MOST))
     text, note = opened(scene, offers, is_long)
     if text is None:
         return None, "This text has no other one yet: type one on *Patching*."

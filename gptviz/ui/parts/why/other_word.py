@@ -4,7 +4,6 @@ from gptviz.analysis.alignment import differing
 from gptviz.ui.shell import other_text, state
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.params import choosing
-from gptviz.ui.shell.prompt import read
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import as_code, show_id
 
@@ -14,18 +13,12 @@ def draw(scene: Scene) -> None:
 
     It is the other text of *Patching*, so that both pages speak of the same. None is made by trying, which takes long.
     """
-    offers = other_text.offered(
-        other_text.without_patches(scene.run), scene.position, scene.special
-    )
-    text, _ = other_text.opened(scene, offers, is_long=True)
-    if text is None:
+    other, _ = other_text.beside(scene, tried=False)
+    if other is None:
         return
-    reading = read(scene.lm, text, scene.special)
-    if reading.refusal or len(reading.ids) != len(scene.run.ids):
-        return
-    places = differing(scene.run.ids, reading.ids)
+    places = differing(scene.run.ids, other.ids)
     if len(places) != 1:
         return
-    old, new = (as_code(show_id(scene.lm, ids[places[0]])) for ids in (scene.run.ids, reading.ids))
+    old, new = (as_code(show_id(scene.lm, ids[places[0]])) for ids in (scene.run.ids, other.ids))
     label = f"Check it: what is the guess with {new} in the place of {old}?"
-    link("overview", state.link() | choosing({state.TEXT: text}), label=label)
+    link("overview", state.link() | choosing({state.TEXT: other.text}), label=label)
