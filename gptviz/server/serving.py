@@ -29,6 +29,7 @@ from gptviz.files.owned_folder import TRAININGS, UPLOADS, WORKS, sweep
 from gptviz.server import early, log, watching
 from gptviz.ui import jobs
 from gptviz.ui.components.code import PATH, served
+from gptviz.ui.components.theme_watch import code_ahead
 from gptviz.ui.models.budget import absent, budget, end
 
 KEPT_BYTES = 16 * 2**20  # Streamlit's own files are 7 MB when compressed
@@ -188,6 +189,8 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     for prefix in (TRAININGS, UPLOADS, WORKS):
         await run_sync(sweep, prefix)
     await run_sync(jobs.queue)
+    # a browser may ask this server, before anybody's page is drawn here, for what another one named to it
+    await run_sync(code_ahead)
     log.log("start")
     yield {}
     log.log("stop")

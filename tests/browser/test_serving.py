@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 import streamlit
 
+from gptviz.ui.components.code import PATH, served
+from gptviz.ui.components.theme_watch import code_ahead
 from tests.browser.conftest import ROOT, more_models, new_page, start_server, stop_server
 from tests.waiting import until
 
@@ -173,6 +175,16 @@ def below_a_folder(browser, tmp_path):
     process, url = start_server(tmp_path, folder="course/gpt")
     yield url
     stop_server(process)
+
+
+def test_a_server_that_nobody_has_visited_has_what_another_one_named(below_a_folder):
+    """A visitor whose replica dies asks the next one for the code that the dead one named."""
+    named = code_ahead()
+    imported = re.findall(r'import\("\./([^"]+)"\)', served(named))
+    assert len(imported) > 20
+    for file in (named, *imported):
+        with urllib.request.urlopen(f"{below_a_folder}/{PATH}/{file}") as answer:
+            assert answer.read().decode() == served(file)
 
 
 def test_below_a_folder_each_file_comes_at_the_first_request_and_a_class_is_joined(

@@ -24,9 +24,13 @@ _component = Component("theme_watch")
 
 def follow_theme(page: str) -> None:
     """Run this page again when its theme changes; to be called outside every fragment."""
-    parts = tuple(file for file in map(streamlit_file, PARTS) if file)
-    data = {"page": page, "ahead": ahead(parts), "charts": charts_file()}
+    data = {"page": page, "ahead": code_ahead(), "charts": charts_file()}
     _component("gptviz_theme_watch", data, {"changed": (happened, None)})
+
+
+def code_ahead() -> str:
+    """Name the module that imports the code of every page; from then on, this process serves all of it."""
+    return ahead(tuple(file for file in map(streamlit_file, PARTS) if file))
 
 
 def charts_file() -> str:
