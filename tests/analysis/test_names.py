@@ -97,10 +97,12 @@ def test_sentences_with_their_names_exchanged_are_of_one_group(mini):
 
 
 def test_a_text_has_one_partner_and_a_name_at_the_beginning_is_one(mini):
-    one, two = "Tom saw Mary. Tom met", "Mary saw Tom. Mary met"
-    asked, turned = (" Mary", " Tom"), (" Tom", " Mary")
-    texts, targets = [one, two, one, one, two], [asked, turned, asked, asked, turned]
-    groups = groups_of(mini, texts, targets)
+    one = "Tom saw Mary. Tom met"
+    two = "Mary saw Tom. Mary met"
+    asked = (" Mary", " Tom")
+    turned = (" Tom", " Mary")
+    targets = [asked, turned, asked, asked, turned]
+    groups = groups_of(mini, [one, two, one, one, two], targets)
     assert groups[0] == groups[1] and len(set(groups)) == 3
     assert groups.count(groups[4]) == 2 and groups[4] in groups[2:4]
     assert groups_of(mini, [one, one.replace("saw", "heard")], [asked, asked]) == [0, 1]
