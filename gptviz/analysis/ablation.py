@@ -25,6 +25,7 @@ import torch
 from gptviz.analysis.abc_means import ABC, Mean, abc_mean
 from gptviz.analysis.against import MEASURES, measured
 from gptviz.analysis.moved import ROUNDING
+from gptviz.analysis.names import groups_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.edit_values import named
 from gptviz.engine.edits import Edit, Replacement
@@ -101,14 +102,15 @@ def knock_out(
     1e-5 in float32. The model's own edits are made in every pass, before the one that mutes.
 
     For a list of texts the numbers are means over them; logit_se, probability_se and so on are their standard
-    errors, and n is the number of texts.
+    errors, and n is the number of texts. Of two texts that are each other's with the two words of the target
+    exchanged it is the error over pairs (`gptviz.analysis.names.groups_of`).
 
     Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
     """
     if is_many(text):
         each = {"baseline": baseline}
         tables = over(knock_out, lm, text, target, progress, each, position=position)
-        return averaged(tables, MEASURED)
+        return averaged(tables, MEASURED, groups=groups_of(lm, text, target))
     null: str = of_one_text(baseline, "baseline", "one baseline")
     sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if null == "mean" else [])]
     trace = lm.trace(text, keep=sites)

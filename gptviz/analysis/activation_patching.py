@@ -39,6 +39,7 @@ from torch import Tensor
 
 from gptviz.analysis import against
 from gptviz.analysis.alignment import missing
+from gptviz.analysis.names import groups_of
 from gptviz.analysis.patches import (
     HEAD_SITES,
     POSITION_SITES,
@@ -48,7 +49,7 @@ from gptviz.analysis.patches import (
     one_by_one,
     patches_of,
 )
-from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
+from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over, standard_error
 from gptviz.engine.architecture import architecture_of
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import index_of, listed, one_of
@@ -134,8 +135,10 @@ def patching(
 
     Of two lists of texts, pair by pair, with one target for all or a list of one for each, the numbers are
     means; logit_se, change_se, effect_se (and estimate_se) are their standard errors, n is how many pairs
-    there are. effect is then the mean change divided by the mean of clean - corrupt, so that a pair whose
-    ends lie close does not outweigh the others. All pairs must have as many tokens, but for sites of heads: a
+    there are. (Where two clean texts are each other's with the two words exchanged, both count as one for the errors:
+    `gptviz.analysis.names.groups_of`.) effect is then the mean change divided by the mean of clean - corrupt, so
+    that a pair whose ends lie close does not outweigh the others. All pairs must have as many tokens, but for sites of
+    heads: a
     position in the middle of one text is no place of another. Where the logits are read is a place of all:
     with `last` sites of positions are patched there only, and the column position has it as it was asked for.
 
@@ -155,7 +158,8 @@ def patching(
         if not last:
             check_one_length([ids_of(lm, text) for text in clean], sites)
         pairs = list(zip(clean, corrupt, strict=True))
-        return averaged_patches(over(of_pair, lm, pairs, target, progress, **options))
+        found = over(of_pair, lm, pairs, target, progress, **options)
+        return averaged_patches(found, groups_of(lm, clean, target))
     return of_pair(lm, (clean, corrupt), of_one_text(target), progress, **options)[0]
 
 
@@ -170,22 +174,25 @@ def check_one_length(texts: Sequence[Sequence[int]], sites: Iterable[str]) -> No
         )
 
 
-def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame:
-    """The means of `of_pair`'s tables: effect is the mean change divided by the mean distance of the ends."""
+def averaged_patches(
+    found: Sequence[tuple[pd.DataFrame, Ends]], groups: Sequence[int]
+) -> pd.DataFrame:
+    """The means of `of_pair`'s tables: effect is the mean change divided by the mean distance of the ends.
+
+    `groups` has the group of each table, for the standard errors.
+    """
     tables = [table for table, _ in found]
     measured = [name for name in ("logit", "change", "estimate") if name in tables[0]]
-    table = averaged(tables, measured)
+    table = averaged(tables, measured, groups=groups)
     distances = np.array([ends.distance for _, ends in found])  # (n,)
-    n = len(found)
     effect = table["change"].to_numpy() / distances.mean()
     # (n, rows): by how much each pair's change is off what its distance would give
     residuals = (
         np.stack([pair["change"].to_numpy() for pair in tables]) - distances[:, None] * effect
     )
-    error = np.sqrt((residuals**2).sum(axis=0) / max(1, n - 1) / n) / abs(distances.mean())
+    error = standard_error(residuals, groups) / abs(distances.mean())
     unpatched = (tables[0]["metric"] - tables[0]["effect"]).iloc[0]  # of the pass without a patch
-    errors = {"effect_se": error if n > 1 else np.nan}
-    return table.assign(metric=effect + round(unpatched), effect=effect, **errors)
+    return table.assign(metric=effect + round(unpatched), effect=effect, effect_se=error)
 
 
 @undisturbed

@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.ablation import Target, check
+from gptviz.analysis.names import groups_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import index_of
@@ -49,7 +50,7 @@ def answer_looks(
     """
     if is_many(text):
         tables = over(answer_looks, lm, text, target, progress, position=position)
-        return averaged(tables, LOOKS)
+        return averaged(tables, LOOKS, groups=groups_of(lm, text, target))
     ids_read = ids_of(lm, text)
     index = index_of("position", position, len(ids_read))
     # of each block's weights only one query's are kept

@@ -41,6 +41,7 @@ from gptviz.analysis.circuit_passes import Head, Passes, all_heads
 from gptviz.analysis.circuit_search import ROUNDING, score, subsets, written
 from gptviz.analysis.copying import copies_of
 from gptviz.analysis.logit_attribution import heads_along, reader, source_tokens
+from gptviz.analysis.names import groups_of
 from gptviz.analysis.patched_paths import LOGITS, Receiver, changes
 from gptviz.analysis.patches import value_of
 from gptviz.analysis.prompts import OF_OTHER, standard_error
@@ -127,6 +128,11 @@ class TaskText:
     places: Places
     others: Mapping[str, tuple[int, ...]]
     copied: Mapping[str, int]
+
+    @property
+    def words(self) -> tuple[int, int]:
+        """The answer, and the other word."""
+        return self.answer, self.instead
 
 
 @dataclass(frozen=True)
@@ -282,7 +288,8 @@ class Worth:
 class Story:
     """What was found over `n` texts: their mean difference of logits, in how many the answer is ahead, claims.
 
-    `first` is in how many the answer is the model's first choice of all tokens.
+    `first` is in how many the answer is the model's first choice of all tokens. `independent` is the number of texts,
+    with two that are each other's with their words exchanged as one: the standard errors are over so many.
     """
 
     n: int
@@ -292,6 +299,7 @@ class Story:
     first: int
     claims: tuple[Claim, ...]
     worth: Worth
+    independent: int
 
     def claim(self, role: str) -> Claim:
         """The claim about a role. Raises ValueError for a name that no role has."""
@@ -351,11 +359,12 @@ def tell(
     return Story(
         len(differences),
         float(differences.mean()),
-        standard_error(differences),
+        float(standard_error(differences, read.groups)),
         int((differences > 0).sum()),
         int(read.is_first.sum()),
         tuple(told),
         worth,
+        len(set(read.groups)),
     )
 
 
@@ -383,6 +392,7 @@ class _Read:
         self.task = task
         self.texts = texts
         self.baseline = baseline
+        self.groups = groups_of(lm, [text.ids for text in texts], [text.words for text in texts])
         self.shape = (len(texts), lm.config.n_layers, lm.config.n_heads)
         self.differences: Values = np.zeros(len(texts))
         self.is_first = np.zeros(len(texts), dtype=np.bool_)
@@ -501,10 +511,10 @@ class _Read:
         return tuple(sorted(divmod(int(i), self.shape[2]) for i in order))
 
 
-def _in_errors(values: Values) -> Values:
-    """Means over the first axis in standard errors; infinite where all values are the same, 0 where they are 0."""
+def _in_errors(values: Values, groups: Sequence[int]) -> Values:
+    """Means over texts, (n, ...), in standard errors; infinite where all values are the same, 0 where they are 0."""
     means = values.mean(axis=0)
-    errors = values.std(axis=0, ddof=1) / len(values) ** 0.5
+    errors = standard_error(values, groups)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.abs(means) > ROUNDING, means / errors, 0.0)
 
@@ -573,7 +583,8 @@ def _tried(read: _Read, role: Role, how: tuple[str, str], seen: _Seen, effects: 
     else:
         failed = [words for words, passes in tests.items() if not passes[ranked[0]]]
         reason = f"It {' and '.join(failed)}."
-    numbers = float(together.mean()), standard_error(together), read.shape[0]
+    error = float(standard_error(together, read.groups))
+    numbers = float(together.mean()), error, read.shape[0]
     scores: tuple[float, ...] = ()
     if role.copied:
         by_weights = read.copies(role.copies)
@@ -584,9 +595,14 @@ def _tried(read: _Read, role: Role, how: tuple[str, str], seen: _Seen, effects: 
 def _tests(read: _Read, role: Role, seen: _Seen, effects: Values) -> dict[str, NDArray[np.bool_]]:
     """Which heads pass each test of a role, (L, H), by what is said of one that does not."""
     sizes = np.abs(effects.mean(axis=0))
-    passes_on = (_in_errors(effects) > SURE) & (sizes >= np.quantile(sizes, STRONGER_THAN))
+    passes_on = (_in_errors(effects, read.groups) > SURE) & (
+        sizes >= np.quantile(sizes, STRONGER_THAN)
+    )
     looks = seen.looks[role.at, role.looks]  # (n, L, H)
-    more = [_in_errors(looks - seen.looks[role.at, than]) > SURE for than in role.rather_than]
+    more = [
+        _in_errors(looks - seen.looks[role.at, than], read.groups) > SURE
+        for than in role.rather_than
+    ]
     tests = {
         "passes on too little": passes_on,
         f"does not look at {read.task.places[role.looks]}": np.logical_and.reduce(
@@ -594,7 +610,7 @@ def _tests(read: _Read, role: Role, seen: _Seen, effects: Values) -> dict[str, N
         ),
     }
     if role.copied:
-        copies = _in_errors(role.copies * seen.taken[role.copied]) > SURE
+        copies = _in_errors(role.copies * seen.taken[role.copied], read.groups) > SURE
         by_weights = read.copies(role.copies) >= COPIES
         if role.copies > 0:
             tests["does not copy it"] = copies
@@ -688,7 +704,8 @@ def _worth(
         numbers: dict[str, Any] = {}
         if claim.shown:
             gives = read.task.gives(read.baseline, name)
-            numbers = {"lost": float(fall.mean()), "lost_se": standard_error(fall), "gives": gives}
+            error = float(standard_error(fall, read.groups))
+            numbers = {"lost": float(fall.mean()), "lost_se": error, "gives": gives}
         measured.append(replace(claim, **numbers))
     return worth, measured
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from gptviz.analysis.circuit_claims import LEAST, Role, Story, Task, TaskText, tell
 from gptviz.analysis.name_places import places_of
+from gptviz.analysis.names import groups_of
 from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
 from gptviz.engine.given import ids_of
 from gptviz.engine.language_model import LanguageModel
@@ -144,7 +145,7 @@ def story(
 
     Args:
         prompts: sentences, each with the name that is meant as `token` and the one that stands twice as
-            `against`; without them, `COUNT` of `indirect_objects`.
+            `against`; without them, `COUNT` of `indirect_objects`, every second one with its names exchanged.
         baseline: what muted heads give, such as those outside the circuit in `Story.worth`: their mean over a
             "sample", "zero", their "mean" over the sentence, which still carries its names, or with "other" what
             they give in the sentence with the answer's name at the second mention (previous token muted: with a
@@ -152,11 +153,11 @@ def story(
         progress: `progress(done, of)` is called after every sentence, without a lock: what it raises stops
             the work.
 
-    Raises ValueError for fewer than `LEAST` sentences, for one whose names are no single tokens that stand once
-    and twice, and where no third name is one token of the model.
+    Raises ValueError for fewer than `LEAST` sentences (a pair with its names exchanged counts as one), for one whose
+    names are no single tokens that stand once and twice, and where no third name is one token of the model.
     """
     if prompts is None:
-        prompts = indirect_objects(lm, COUNT)
+        prompts = indirect_objects(lm, COUNT, exchanged=True)
     if len(prompts) < LEAST:
         raise ValueError(
             f"{len(prompts)} sentences with two names given; a story needs {LEAST}, whose names are one token "
@@ -164,6 +165,14 @@ def story(
         )
     names = _single_names(lm)
     sentences = [_sentence(lm, *numbered, names) for numbered in enumerate(prompts)]
+    # an error of few pairs says as little as one of few sentences
+    words = [sentence.words for sentence in sentences]
+    independent = len(set(groups_of(lm, [sentence.ids for sentence in sentences], words)))
+    if independent < LEAST:
+        raise ValueError(
+            f"{len(prompts)} sentences given, of which {len(prompts) - independent} are others with their names "
+            f"exchanged: {independent} count, and a story needs {LEAST}"
+        )
     task = Task(ROLES, PLACES, OTHERS, tuple(names), OUTSIDE)
     return tell(lm, task, sentences, baseline, progress)
 

@@ -11,6 +11,7 @@ import pandas as pd
 from gptviz.analysis.ablation import Target, check, muted_value
 from gptviz.analysis.against import difference
 from gptviz.analysis.circuit_passes import Head, all_heads, edits_of
+from gptviz.analysis.names import groups_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.index import check_below
 from gptviz.engine.language_model import LanguageModel
@@ -54,7 +55,7 @@ def circuit_on(
         options = {"heads": kept, "feed_forwards": feed_forwards, "position": position}
         each = {"baseline": baseline}
         tables = over(circuit_on, lm, text, target, progress, each, **options)
-        return averaged(tables, ["logit", "lost"])
+        return averaged(tables, ["logit", "lost"], groups=groups_of(lm, text, target))
     null: str = of_one_text(baseline, "baseline", "one baseline")
     trace = lm.trace(text, keep=())
     index = trace.place_of(position)

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.against import difference, direction, double
 from gptviz.analysis.attention import edited_weights, handed_on, of_heads, rows_of_attention
+from gptviz.analysis.names import groups_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.architecture import architecture_of
@@ -193,12 +194,11 @@ def attributions(
     """`attribution` of a text, or its mean over a list of them: contribution, contribution_se and n.
 
     `target` is a token or a pair (token, against), for a list one for all or a list of one for each; without
-    one it is what the model says first.
+    one it is what the model says first. Standard errors are those of `knock_out`.
     """
     if is_many(text):
-        return averaged(
-            over(attributions, lm, text, target, progress, position=position), ["contribution"]
-        )
+        tables = over(attributions, lm, text, target, progress, position=position)
+        return averaged(tables, ["contribution"], groups=groups_of(lm, text, target))
     trace = lm.trace(text, keep=sites(lm.config))
     if target is None:
         aim: Any = int(trace.logits(position).argmax())

@@ -1,9 +1,10 @@
 """Names of persons in a text, and whether a model knows which of two of them is meant."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from gptviz.analysis.prompts import ABBA, BABA, indirect_objects
@@ -135,6 +136,46 @@ def order_of(text: str, answer: str, instead: str) -> str | None:
     return None
 
 
+def groups_of(lm: LanguageModel, texts: Sequence[Any], target: Any) -> list[int]:
+    """The group of each text, a number: that of its pair where two are each other's with their two words exchanged.
+
+    So are the sentences of `indirect_objects(exchanged=True)`. How readily a model says a word, whatever it reads,
+    raises the one by what it lowers the other, so they are no two independent numbers: a standard error is over pairs.
+    Any other text is a group of its own, and so is one without a pair of words.
+
+    `texts` are texts or their ids, `target` a pair of tokens (token, against) for all, or a list of one for each.
+    """
+    targets = target if isinstance(target, list) else [target] * len(texts)
+    groups: list[int] = []
+    # the places of the texts that have no partner yet, by the text and its two words
+    waiting: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for place, (text, aim) in enumerate(zip(texts, targets, strict=True)):
+        group = place
+        words = _two_words(lm, aim)
+        if words is not None:
+            once, again = words
+            written = text if isinstance(text, str) else lm.decode([*text])
+            partners = waiting[renamed(written, {once: again, again: once}), again, once]
+            if partners:
+                group = partners.pop()
+            else:
+                waiting[written, once, again].append(place)
+        groups.append(group)
+    return groups
+
+
+def _two_words(lm: LanguageModel, target: Any) -> tuple[str, str] | None:
+    """The two words of a pair of tokens, without spaces; None for any other target."""
+    if not isinstance(target, tuple) or None in target:
+        return None
+    token, against = (
+        word.strip() if isinstance(word, str) else lm.decode([word]).strip() for word in target
+    )
+    if not token or not against or token == against:
+        return None
+    return token, against
+
+
 _known: WeakKeyDictionary[Model, tuple[int, int]] = WeakKeyDictionary()
 
 
@@ -142,12 +183,12 @@ _known: WeakKeyDictionary[Model, tuple[int, int]] = WeakKeyDictionary()
 def names_kept_apart(lm: LanguageModel) -> tuple[int, int]:
     """The number of two-name sentences in which the model prefers the name that is meant, and of all of them.
 
-    The sentences are `indirect_objects`'. They are read once for a model, a short pass each. (0, 0) where
-    the model has no tokens for them.
+    The sentences are `indirect_objects`', every second one with its names exchanged. They are read once for a model, a
+    short pass each. (0, 0) where the model has no tokens for them.
     """
     if lm.model not in _known:
         right = 0
-        sentences = indirect_objects(lm, TESTED)
+        sentences = indirect_objects(lm, TESTED, exchanged=True)
         for prompt in sentences:
             logits = lm.plain.trace(prompt.text, keep=()).logits(-1)
             meant, other = (ids_of(lm, name)[0] for name in prompt.target)

@@ -34,6 +34,7 @@ from gptviz.analysis.activation_patching import (
     with_effects,
 )
 from gptviz.analysis.circuit_passes import Head
+from gptviz.analysis.names import groups_of
 from gptviz.analysis.prompts import Texts, is_many, of_one_text, over
 from gptviz.engine.edits import Edit
 from gptviz.engine.given import Text
@@ -90,7 +91,8 @@ def path_patching(
                 "clean is a list of texts: give corrupt as one, with a text for each of them"
             )
         pairs = list(zip(clean, corrupt, strict=True))
-        return averaged_patches(over(_of_pair, lm, pairs, target, progress, **options))
+        found = over(_of_pair, lm, pairs, target, progress, **options)
+        return averaged_patches(found, groups_of(lm, clean, target))
     return _of_pair(lm, (clean, corrupt), of_one_text(target), progress, **options)[0]
 
 

@@ -11,6 +11,7 @@ model. Wang et al., Interpretability in the Wild: a Circuit for Indirect Object 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -157,31 +158,62 @@ def averaged(
     tables: Sequence[pd.DataFrame],
     columns: Sequence[str],
     orders: Sequence[str | None] = (),
+    groups: Sequence[int] = (),
 ) -> pd.DataFrame:
-    """The mean of these columns over tables of the same rows; `_se` is its standard error, n their number.
+    """The mean of these columns over tables of the same rows; `_se` is its `standard_error`, n their number.
 
-    The standard error is the standard deviation (n - 1) divided by the root of n: NaN for a single one. With
-    `orders`, one for each table, the same stands beside it for the tables of each order: logit_ABBA, logit_se_ABBA,
-    n_ABBA. That is so where there are two orders (`has_two`); a table without one is in neither.
+    `groups` has the group of each table, such as `gptviz.analysis.names.groups_of` gives. With `orders`, one for each
+    table, the same stands beside it for the tables of each order: logit_ABBA, logit_se_ABBA, n_ABBA. That is so
+    where there are two orders (`has_two`); a table without one is in neither.
     """
-    rows = pd.concat([table[list(columns)].astype(float) for table in tables]).groupby(level=0)
+    names = list(columns)
+    of_tables = [table[names].astype(float) for table in tables]
+    errors = standard_error(np.stack([table.to_numpy() for table in of_tables]), groups)
     means = tables[0].assign(
-        **dict(rows.mean()), **dict(rows.sem().add_suffix("_se")), n=len(tables)
+        **dict(pd.concat(of_tables).groupby(level=0).mean()),
+        **{f"{name}_se": errors[:, place] for place, name in enumerate(names)},
+        n=len(tables),
     )
     if not has_two(orders):
         return means
-    found = [*columns, *(f"{column}_se" for column in columns), "n"]
+    found = [*names, *(f"{name}_se" for name in names), "n"]
     for order in ORDERS:
-        own = [table for table, of_table in zip(tables, orders, strict=True) if of_table == order]
-        means = means.join(averaged(own, columns)[found].add_suffix(f"_{order}"))
+        chosen = [of_table == order for of_table in orders]
+        own = averaged([*compress(tables, chosen)], names, groups=[*compress(groups, chosen)])
+        means = means.join(own[found].add_suffix(f"_{order}"))
     return means
 
 
-def standard_error(numbers: NDArray[np.floating]) -> float:
-    """That of a mean of numbers, (n,): NaN for a single one."""
-    if len(numbers) == 1:
-        return np.nan
-    return float(numbers.std(ddof=1) / len(numbers) ** 0.5)
+def standard_error(numbers: NDArray[np.floating], groups: Sequence[int] = ()) -> Any:
+    """That of the mean of texts' numbers, (n, ...) -> (...): NaN where there is a single group.
+
+    It is the standard deviation (G - 1) of the G groups' numbers (`by_group`) divided by the root of G. Without
+    `groups` each text is a group of its own.
+    """
+    of_groups = by_group(numbers, groups)
+    if len(of_groups) == 1:
+        return np.full(numbers.shape[1:], np.nan)
+    return of_groups.std(axis=0, ddof=1) / len(of_groups) ** 0.5
+
+
+def by_group(numbers: NDArray[np.floating], groups: Sequence[int]) -> NDArray[np.floating]:
+    """A number for each group of texts, (n, ...) -> (G, ...), in the order of their first texts.
+
+    It is the mean of the group's texts; where groups are not of one size, the larger one is further from the mean of
+    all, and the smaller one nearer, so that the mean of all groups is that of all texts.
+    """
+    if not groups:
+        return numbers
+    of_texts = np.array(groups)
+    each = [numbers[of_texts == group] for group in dict.fromkeys(groups)]
+    mean = numbers.mean(axis=0)
+    weights = [len(own) * len(each) / len(numbers) for own in each]
+    return np.stack(
+        [
+            weight * own.mean(axis=0) + (1 - weight) * mean
+            for weight, own in zip(weights, each, strict=True)
+        ]
+    )
 
 
 def has_two(orders: Sequence[str | None]) -> bool:

@@ -2,7 +2,8 @@
 
 Each sentence has its answer, what might be said instead, and its other text, after which that would be the
 answer. Only what a model's tokenizer can hold is in its set: both answers one token each, both texts equally
-long, with each word at the same tokens.
+long, with each word at the same tokens. Of names and copied words every second sentence has its two words exchanged,
+since a model says some words more readily than others, whatever it reads.
 """
 
 from collections.abc import Callable, Iterator
@@ -90,7 +91,7 @@ def is_held(lm: LanguageModel, prompt: Prompt) -> bool:
 
 
 def _names(lm: LanguageModel, count: int) -> list[Prompt]:
-    return indirect_objects(lm, count)
+    return indirect_objects(lm, count, exchanged=True)
 
 
 def _copied(lm: LanguageModel, count: int) -> list[Prompt]:

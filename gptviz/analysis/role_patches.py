@@ -22,6 +22,7 @@ from gptviz.analysis.activation_patching import (
     with_effects,
 )
 from gptviz.analysis.name_places import places_of
+from gptviz.analysis.names import groups_of
 from gptviz.analysis.patches import POSITION_SITES, Patch
 from gptviz.analysis.prompts import Texts, is_many, of_one_text, over
 from gptviz.engine.given import Text, ids_of
@@ -71,7 +72,8 @@ def role_patching(
             )
         pairs = list(zip(clean, corrupt, strict=True))
         found = over(_of_pair, lm, pairs, target, progress, site=site, direction=direction)
-        return averaged_patches([(table.drop(columns="position"), ends) for table, ends in found])
+        tables = [(table.drop(columns="position"), ends) for table, ends in found]
+        return averaged_patches(tables, groups_of(lm, clean, target))
     aim = of_one_text(target, one="the pair of both names")
     return _of_pair(lm, (clean, corrupt), aim, progress, site=site, direction=direction)[0]
 

@@ -8,13 +8,16 @@ The answer is what stands for {A}, instead of it stands {B}. In the other text A
 {B} stood; or both are exchanged, or a third word stands there (the kinds of `gptviz.analysis.other_texts`). Names that
 share a list never have the same word of it. {B} need not stand twice, or at all: then both are exchanged, and B's
 word stands where {A} was.
+
+A model says some words more readily than others, whatever it reads. So each sentence is followed by the one with {A}
+and {B} exchanged, if both words are in the lists of both: in a mean of the two the words themselves cancel.
 """
 
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from math import prod
 
 from gptviz.analysis.alignment import are_in_step
@@ -107,6 +110,8 @@ def filled(
 ) -> Filled:
     """Return at most `count` different sentences, drawn by `seed`; all of them where there are fewer.
 
+    Behind each stands the one with {A} and {B} exchanged, if the lists have it. What has no such partner comes last:
+    without {B} in the template, a sentence is there once, with one rival.
     `other` is the kind of their other texts, one of `OF_NAMES`; where {B} does not stand twice, or {A} nowhere, both
     are exchanged whatever the kind.
     A word for {A} or {B} must be one token of the model with a space before it, and the other text must have
@@ -148,14 +153,7 @@ def filled(
             "read: use shorter words, or fewer braces"
         )
     prompts: list[Prompt] = []
-    seen: set[str] = set()
-    for chosen in _drawn(words, lists, seed):
-        prompt = _prompt(template, chosen, other, lists)
-        if prompt.text in seen:  # without {B} it would come again with another rival
-            continue
-        if len(seen) == TRIED:
-            break
-        seen.add(prompt.text)
+    for prompt in _different(template, _drawn(words, lists, seed), other, lists):
         why = _why_not(lm, prompt)
         if why:
             left_out[prompt.text] = why
@@ -166,6 +164,29 @@ def filled(
     if not prompts and not left_out:
         raise ValueError("{A} and {B} need two different words; their lists have only one")
     return Filled(prompts, list(left_out.items()))
+
+
+def _different(
+    template: str,
+    drawn: Iterator[list[dict[str, str]]],
+    kind: str,
+    lists: Mapping[str, Sequence[str]],
+) -> Iterator[Prompt]:
+    """At most `TRIED` different sentences: those of the pairs that are whole, and last those that are left."""
+    seen: set[str] = set()
+    left: list[list[dict[str, str]]] = []
+    for choices in chain(drawn, left):  # what is left is known when all are drawn
+        prompts = [_prompt(template, chosen, kind, lists) for chosen in choices]
+        if any(prompt.text in seen for prompt in prompts):
+            # without {B} a sentence would come again with another rival
+            if len(choices) > 1:
+                left += [[chosen] for chosen in choices]
+            continue
+        for prompt in prompts:
+            if len(seen) == TRIED:
+                return
+            seen.add(prompt.text)
+            yield prompt
 
 
 def _no_list(name: str, lists: Mapping[str, Sequence[str]]) -> str:
@@ -212,7 +233,7 @@ def _prompt(
     template: str, chosen: Mapping[str, str], kind: str, lists: Mapping[str, Sequence[str]]
 ) -> Prompt:
     """The sentence with these words, and its other text."""
-    exchanged = {**chosen, ANSWER: chosen[INSTEAD], INSTEAD: chosen[ANSWER]}
+    exchanged = _exchanged(chosen)
     text = _written(template, chosen)
     names = [hole.strip() for hole in _HOLE.findall(template)]
     is_of_kind = ANSWER in names and names.count(INSTEAD) > 1
@@ -255,11 +276,11 @@ def _length(template: str, words: Mapping[str, str]) -> int:
 
 def _drawn(
     words: Mapping[str, Sequence[str]], lists: Mapping[str, Sequence[str]], seed: int
-) -> Iterator[dict[str, str]]:
-    """Different choices of a word for each name, in an order that the seed decides.
+) -> Iterator[list[dict[str, str]]]:
+    """Different choices of a word for each name, in an order that the seed decides, with {A} and {B} exchanged.
 
-    All of them, where they can be written down; of more, as many as are soon found. Names that share a list
-    have different words.
+    Each stands in a list with that one behind it, or alone where the words are not in both lists. All of them, where
+    they can be written down; of more, as many as are soon found. Names that share a list have different words.
     """
     names = list(words)
     rng = random.Random(seed)
@@ -274,11 +295,26 @@ def _drawn(
     seen = set()
     for choice in choices:
         chosen = dict(zip(names, choice, strict=True))
-        of_lists = {(tuple(lists[name]), word) for name, word in chosen.items()}
-        is_even = len(of_lists) == len(names) and chosen[ANSWER] != chosen[INSTEAD]
-        if is_even and choice not in seen:
-            seen.add(choice)
-            yield chosen
+        if choice in seen or not _are_different(chosen, lists):
+            continue
+        pair = [chosen]
+        exchanged = _exchanged(chosen)
+        is_listed = exchanged[ANSWER] in words[ANSWER] and exchanged[INSTEAD] in words[INSTEAD]
+        if is_listed and _are_different(exchanged, lists):
+            pair.append(exchanged)
+        seen |= {tuple(one[name] for name in names) for one in pair}
+        yield pair
+
+
+def _exchanged(chosen: Mapping[str, str]) -> dict[str, str]:
+    """The choice with the words of {A} and {B} exchanged."""
+    return {**chosen, ANSWER: chosen[INSTEAD], INSTEAD: chosen[ANSWER]}
+
+
+def _are_different(chosen: Mapping[str, str], lists: Mapping[str, Sequence[str]]) -> bool:
+    """Whether names that share a list have different words, and so have {A} and {B}."""
+    of_lists = {(tuple(lists[name]), word) for name, word in chosen.items()}
+    return len(of_lists) == len(chosen) and chosen[ANSWER] != chosen[INSTEAD]
 
 
 def like(text: str) -> tuple[str, str] | None:

@@ -33,11 +33,18 @@ from gptviz.analysis.circuit_search import Circuit, Ranking, circuit, ranking
 from gptviz.analysis.circuit_story import story
 from gptviz.analysis.copied_story import copied_story
 from gptviz.analysis.logit_attribution import attributions, source_tokens
-from gptviz.analysis.names import order_of
+from gptviz.analysis.names import groups_of, order_of
 from gptviz.analysis.other_texts import SAME_ANSWER, other_texts
 from gptviz.analysis.patched_paths import LOGITS, Receiver, path_patching
 from gptviz.analysis.patches import value_of
-from gptviz.analysis.prompts import OF_OTHER, ORDERS, Prompt, has_two, is_many
+from gptviz.analysis.prompts import (
+    OF_OTHER,
+    ORDERS,
+    Prompt,
+    has_two,
+    is_many,
+    standard_error,
+)
 from gptviz.analysis.role_patches import role_patching
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import one_of
@@ -83,6 +90,12 @@ class WhichPart:
     def logit_difference(self) -> float:
         """The mean of `differences`."""
         return float(np.mean(self.differences))
+
+    @property
+    def logit_difference_se(self) -> float:
+        """The standard error of that mean, as every method has it: NaN of a single text."""
+        groups = groups_of(self.lm, self.texts, [*self.questions])
+        return float(standard_error(np.array(self.differences), groups))
 
     @property
     def orders(self) -> list[str | None]:
@@ -252,6 +265,10 @@ def which_part(
             what it gives in the other text, or with "abc", of two names, its mean over sentences with three different
             ones, position by position (`gptviz.analysis.abc_means`). Without one it is the mean over the text, and
             for the story that over a sample. (A `story` takes all but "abc".)
+
+    Of several texts the methods give means and standard errors. Where two are each other's with `answer` and `instead`
+    exchanged, as in `indirect_objects(exchanged=True)`, the errors are over such pairs
+    (`gptviz.analysis.names.groups_of`): which of the two words a model likes to say does not count.
 
     Raises ValueError for unknown tokens, measures and baselines, for the same token twice, for one of the two
     words without the other, for lists of different lengths, and for a word without the space that it has in the

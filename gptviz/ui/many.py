@@ -8,6 +8,7 @@ bar's, if somebody chose that, else for what the model says first.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,7 +21,7 @@ from gptviz import LanguageModel
 from gptviz.analysis import templates
 from gptviz.analysis.abc_means import ABC, COUNT
 from gptviz.analysis.activation_patching import DIRECTIONS
-from gptviz.analysis.names import order_of
+from gptviz.analysis.names import groups_of, order_of
 from gptviz.analysis.other_texts import COMES_AGAIN, OF_NAMES, with_others_of
 from gptviz.analysis.prompts import (
     ABBA,
@@ -194,9 +195,10 @@ def section(
     else:
         not_averaged = []
     orders = [prompt.order for prompt in read_prompts]
+    groups = _groups(scene.lm, read_prompts)
     tables = per_text.map(
         lambda frames: averaged(
-            [frame.drop(columns=not_averaged) for frame in frames], columns, orders
+            [frame.drop(columns=not_averaged) for frame in frames], columns, orders, groups
         )
     )
     column, sign = drawn
@@ -213,8 +215,16 @@ def section(
         told = first
         subject = f"{noun.format(names[told])} is"
     logits = np.array([logit for _, _, logit in results])
-    spread = standard_error(logits)
-    statistic = f"mean ± standard error, n = {n}"
+    spread = standard_error(logits, groups)
+    independent = len(set(groups))
+    over = ""
+    counts = "text"  # what a standard error is over
+    if independent < n:
+        counts = "pair"
+        over = f" over {counted(independent, 'pair')}"
+        if 2 * independent > n:
+            over += " and single texts"
+    statistic = f"mean ± standard error{over}, n = {n}"
     if means.was is not None:
         statistic = (
             f"before the change {plus_minus(*(values[told] for values in means.was))}; {statistic}"
@@ -227,17 +237,19 @@ def section(
     muted = ""
     if "baseline" in options:
         muted = f" A part that is off outputs {GIVES_EACH[options['baseline']]}."
-    if n >= ENOUGH:
+    if independent >= ENOUGH:
         certainty = ""
         if color is None and first is None:
             far = (np.abs(mean) > SURE * error).sum()
             certainty = (
                 f" Means more than {SURE:.0f} standard errors away from 0: {far} of {len(mean)}."
             )
-    elif n > 1:
-        certainty = f" With fewer than {ENOUGH} texts, the standard error is only a rough guess."
+    elif independent > 1:
+        certainty = (
+            f" With fewer than {ENOUGH} {counts}s, the standard error is only a rough guess."
+        )
     else:
-        certainty = " A single text has no standard error."
+        certainty = f" A single {counts} has no standard error."
     of_own = ""
     own = pd.DataFrame()
     if not in_abc:  # the text above is measured with the bar's baseline
@@ -249,7 +261,7 @@ def section(
         f"**{plus_minus(mean[told], error[told])}** {unit} ({statistic}). "
         f"{of_own}The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
         f"in {(logits > 0).sum()} of {counted(n, 'text')}.{certainty}"
-        f"{_by_order(tables.now.iloc[told], drawn, logits, orders)}{muted}{more(tables.now)}"
+        f"{_by_order(tables.now.iloc[told], drawn, logits, orders, groups)}{muted}{more(tables.now)}"
     )
     drawn_means = _Means(means, names, unit, n, muted)
     shown = replace(scene, files_say=())  # without the other text of the page's prompt
@@ -258,6 +270,10 @@ def section(
     if grid is None or not grid.in_place_of_bars:
         _bars(shown, drawn_means, rows, color)
     note = f"Means over {counted(n, 'text')}. A column ending in _se is a standard error; n is the number of texts."
+    if independent < n:
+        note += (
+            " Two texts that are each other’s with their two words exchanged count as one for it."
+        )
     if has_two(orders):
         note += " Columns of ABBA are of the texts whose answer is named first, those of BABA of the others."
     with sheet.details("many texts"):
@@ -328,8 +344,8 @@ def _map(scene: Scene, means: _Means, grid: Grid) -> None:
     chosen = range(len(means.names)) if grid.cells is None else grid.cells
     # (rows,) -> (R * C,) -> (R, C)
     cells: Both[Floats] = means.values.map(lambda pair: pair[0][[*chosen]].reshape(size))
-    errors: NDArray[np.float64] | None = means.values.now[1][[*chosen]].reshape(size)
-    if means.n == 1:
+    errors: Any = means.values.now[1][[*chosen]].reshape(size)
+    if np.isnan(errors).all():
         errors = None
     panel = Map("", cells, unit=means.unit, errors=errors, texts=_in_cells(cells.now))
     place = f"at %{{x}} (mean of {counted(means.n, 'text')})"
@@ -370,6 +386,7 @@ def _by_order(
     drawn: tuple[str, int],
     logits: NDArray[np.float64],
     orders: Sequence[str | None],
+    groups: Sequence[int],
 ) -> str:
     """A sentence with a blank before it: a row's mean and the logit difference in either order of names.
 
@@ -380,9 +397,10 @@ def _by_order(
     column, sign = drawn
     of_orders = []
     for order, first in NAMED.items():
-        own = logits[[one == order for one in orders]]
+        chosen = [one == order for one in orders]
+        own = logits[chosen]
         mean = plus_minus(sign * row[f"{column}_{order}"], row[f"{column}_se_{order}"])
-        itself = plus_minus(own.mean(), standard_error(own))
+        itself = plus_minus(own.mean(), standard_error(own, [*compress(groups, chosen)]))
         of_orders.append(
             f"**{mean}** where {first} ({order}, n = {len(own)}; logit difference {itself})"
         )
@@ -474,6 +492,7 @@ def _choose(
             caption = _for_example(prompts[0], "Each sentence has its own answer", explained)
             if SET.value == NAMES:
                 caption += f" {capital(others)}, in each of them."
+            caption += _why_in_pairs(lm, prompts)
         too_long = left_out(lm) if SET.value == NAMES else {}
         if too_long:
             tokens_of_words = [f"{word} ({count})" for word, count in too_long.items()]
@@ -497,6 +516,24 @@ def _choose(
     return (
         read_prompts,
         [(line, why) for line, why in read_lines if isinstance(why, str)],
+    )
+
+
+def _groups(lm: LanguageModel, prompts: Sequence[Prompt]) -> list[int]:
+    """The group of each prompt: two with their words exchanged are of one (`groups_of`)."""
+    return groups_of(lm, [one.text for one in prompts], [one.target for one in prompts])
+
+
+def _why_in_pairs(lm: LanguageModel, prompts: Sequence[Prompt]) -> str:
+    """A sentence with a blank before it about a set all of whose sentences stand in pairs; "" for any other."""
+    if 2 * len(set(_groups(lm, prompts))) != len(prompts):
+        return ""
+    word = "word"
+    if all(prompt.order for prompt in prompts):
+        word = "name"
+    return (
+        f" Every second sentence has the two {word}s exchanged, so that a {word} the model likes to say does not "
+        "count."
     )
 
 
@@ -568,7 +605,9 @@ def _of_template(lm: LanguageModel, explained: Question, kind: str) -> list[Prom
     captions = [f"{counted(len(found.prompts), 'sentence')}."]
     if found.prompts:
         about = "The answer of each sentence is its {A}, instead of its {B}"
-        captions.append(_for_example(found.prompts[0], about, explained))
+        captions.append(
+            _for_example(found.prompts[0], about, explained) + _why_in_pairs(lm, found.prompts)
+        )
     if found.left_out:
         reasons = [
             f"{as_code(beginning(text, 40))} ({escaped(why)})" for text, why in found.left_out[:3]

@@ -63,10 +63,33 @@ def test_numbers_are_those_of_passes_with_hooks():
     assert len(told.worth.minimality) == len(told.worth.heads)
 
 
+def test_errors_of_sentences_with_their_names_exchanged_are_over_pairs(monkeypatch):
+    monkeypatch.setattr(circuit_story, "ROLES", ROLES[:1])  # all others take as long again
+    lm = random_lm(2, n_layers=1, n_heads=2)
+    told = story(lm, indirect_objects(lm, 2 * LEAST, exchanged=True))
+    assert (told.n, told.independent) == (2 * LEAST, LEAST)
+    ahead = []
+    for prompt in indirect_objects(lm, LEAST):
+        names = [name.strip() for name in prompt.target]
+        exchanged = " ".join(
+            dict(zip(names, names[::-1], strict=True)).get(w, w) for w in prompt.text.split()
+        )
+        answer, instead = (lm.encode(name)[0] for name in prompt.target)
+        for text, sign in ((prompt.text, 1), (exchanged, -1)):
+            logits = lm.trace(text).logits(-1).double()
+            ahead.append(sign * float(logits[answer] - logits[instead]))
+    of_pairs = np.reshape(ahead, (LEAST, 2)).mean(axis=1)
+    assert told.difference == pytest.approx(of_pairs.mean(), abs=1e-4)
+    assert told.difference_se == pytest.approx(of_pairs.std(ddof=1) / LEAST**0.5, abs=1e-4)
+
+
 def test_what_is_no_sentence_with_two_names_is_refused(mini):
     few = indirect_objects(mini, LEAST - 1)
     with pytest.raises(ValueError, match="11 sentences with two names given; a story needs 12"):
         story(mini, few)
+    pairs = indirect_objects(mini, 2 * LEAST - 2, exchanged=True)
+    with pytest.raises(ValueError, match=r"22 sentences given, of which 11 are others .* 11 count"):
+        story(mini, pairs)
     with pytest.raises(ValueError, match=r"sentence 11, .* two names need one token once"):
         story(mini, [*few, Prompt("Mary met John", " Mary", " John")])
     with pytest.raises(ValueError, match="must be one of zero, mean, sample, other"):

@@ -3,6 +3,7 @@
 import pytest
 
 from gptviz.analysis.names import (
+    groups_of,
     mentions,
     named_again,
     names_kept_apart,
@@ -68,10 +69,41 @@ def test_every_name_of_the_test_sentences_is_one():
 def test_names_are_kept_apart_where_the_logits_say_so(seed):
     lm = random_lm(seed)
     right = 0
-    sentences = indirect_objects(lm, 24)
+    sentences = indirect_objects(lm, 24, exchanged=True)
     for one in sentences:
         logits = lm.trace(one.text).logits(-1)
         right += bool(logits[lm.encode(one.token)[0]] > logits[lm.encode(one.against)[0]])
     assert names_kept_apart(lm) == (right, len(sentences)) and len(sentences) == 24
     # the model's own, whatever is changed
     assert names_kept_apart(lm.edited("final=zero")) == (right, 24)
+
+
+def test_sentences_with_their_names_exchanged_are_of_one_group(mini):
+    prompts = indirect_objects(mini, 8, exchanged=True)
+    assert groups_of(mini, [one.text for one in prompts], [one.target for one in prompts]) == [
+        0, 0, 2, 2, 4, 4, 6, 6
+    ]  # fmt: skip
+    mixed = [*prompts[::2], *prompts[1::2]][:7]  # the last one is alone
+    ids = [mini.encode(one.text) for one in mixed]
+    words = [tuple(mini.encode(name)[0] for name in one.target) for one in mixed]
+    expected = [0, 1, 2, 3, 0, 1, 2]
+    assert groups_of(mini, ids, words) == expected
+    assert groups_of(mini, [one.text for one in mixed], words) == expected
+    alone = [*range(7)]
+    for targets in (None, " Mary", [one.token for one in mixed], (" Mary", None), (" Tom", " Tom")):
+        assert groups_of(mini, ids, targets) == alone
+    # the texts are exchanged, and the question is not
+    assert groups_of(mini, ids, words[0]) == alone
+
+
+def test_a_text_has_one_partner_and_a_name_at_the_beginning_is_one(mini):
+    one = "Tom saw Mary. Tom met"
+    two = "Mary saw Tom. Mary met"
+    asked = (" Mary", " Tom")
+    turned = (" Tom", " Mary")
+    targets = [asked, turned, asked, asked, turned]
+    groups = groups_of(mini, [one, two, one, one, two], targets)
+    assert groups[0] == groups[1] and len(set(groups)) == 3
+    assert groups.count(groups[4]) == 2 and groups[4] in groups[2:4]
+    assert groups_of(mini, [one, one.replace("saw", "heard")], [asked, asked]) == [0, 1]
+    assert groups_of(mini, [one, two.replace("saw", "heard")], [asked, turned]) == [0, 1]

@@ -1,13 +1,26 @@
 """Many prompts: means and standard errors against numpy's of each text by itself; the sentences of names."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, strategies as st
 
 from gptviz.analysis import attributions, knock_out, patching
 from gptviz.analysis.ablation import MEASURED
+from gptviz.analysis.answer_looks import answer_looks
+from gptviz.analysis.circuit_texts import circuit_on
 from gptviz.analysis.names import order_of
+from gptviz.analysis.patched_paths import path_patching
 from gptviz.analysis.patches import HEAD_SITES
-from gptviz.analysis.prompts import averaged, indirect_objects, is_many, left_out
+from gptviz.analysis.prompts import (
+    averaged,
+    by_group,
+    indirect_objects,
+    is_many,
+    left_out,
+    standard_error,
+)
+from gptviz.analysis.role_patches import role_patching
 from tests.analysis.written_out import Told
 from tests.conftest import above, random_lm
 
@@ -165,3 +178,104 @@ def test_the_means_of_each_order_are_those_of_its_texts_alone():
     assert means["rise_se_ABBA"].isna().all()
     for orders in (["BABA", None, None, "BABA"], ["ABBA"] * 4, ()):
         assert averaged(tables, MEASURED, orders).equals(of_all)
+
+
+def in_pairs(numbers):
+    """The standard error of pairs, one behind the other: that of their means."""
+    means = np.array(numbers).reshape(-1, 2, *np.shape(numbers)[1:]).mean(axis=1)
+    return means.std(axis=0, ddof=1) / len(means) ** 0.5
+
+
+def test_a_standard_error_is_over_groups():
+    numbers = np.random.default_rng(0).normal(size=(8, 5))
+    pairs = [0, 0, 1, 1, 2, 2, 3, 3]
+    assert np.allclose(standard_error(numbers, pairs), in_pairs(numbers), rtol=1e-14, atol=0)
+    assert np.allclose(by_group(numbers, pairs), numbers.reshape(4, 2, 5).mean(axis=1), rtol=1e-14)
+    mixed = np.random.default_rng(1).permutation(8)
+    shuffled = [pairs[i] for i in mixed]
+    assert np.allclose(standard_error(numbers[mixed], shuffled), in_pairs(numbers), rtol=1e-12)
+    assert np.isnan(standard_error(numbers, [4] * 8)).all()
+    assert np.isnan(standard_error(numbers[:1])).all() and np.isnan(standard_error(numbers[0, :1]))
+
+
+def test_groups_of_one_change_nothing_to_the_bit():
+    sizes = 10.0 ** np.arange(-8, 1)[:, None, None]
+    numbers = np.random.default_rng(0).normal(size=(9, 4, 3)) * sizes
+    alone = [*range(9)]
+    assert np.array_equal(by_group(numbers, alone), numbers)
+    assert np.array_equal(standard_error(numbers, alone), standard_error(numbers))
+    tables = [pd.DataFrame(one, columns=["a", "b", "c"]) for one in numbers]
+    orders = ["ABBA", "BABA", None] * 3
+    of_all = averaged(tables, ["a", "c"], orders)
+    assert averaged(tables, ["a", "c"], orders, alone).equals(of_all)
+    assert np.allclose(of_all["a_se"], numbers[:, :, 0].std(0, ddof=1) / 3, rtol=1e-12)
+
+
+floats = st.floats(-1e3, 1e3, allow_nan=False)
+
+
+@given(st.lists(st.tuples(floats, floats), min_size=2, max_size=9), st.data())
+def test_what_raises_one_of_a_pair_by_what_it_lowers_the_other_does_not_count(pairs, data):
+    shifts = data.draw(st.lists(floats, min_size=len(pairs), max_size=len(pairs)))
+    plain = np.array(pairs).ravel()
+    moved = plain + np.array([(shift, -shift) for shift in shifts]).ravel()
+    groups = [i // 2 for i in range(len(plain))]
+    assert moved.mean() == pytest.approx(plain.mean(), abs=1e-9)
+    assert standard_error(moved, groups) == pytest.approx(standard_error(plain, groups), abs=1e-9)
+
+
+@given(st.lists(floats, min_size=2, max_size=12), st.data())
+def test_groups_of_any_size_keep_the_mean_and_count_by_their_texts(values, data):
+    """The error of a mean of clusters: the sums of what their texts are off it, squared."""
+    of_texts = st.lists(st.integers(0, 4), min_size=len(values), max_size=len(values))
+    groups = data.draw(of_texts)
+    given_numbers = np.array(values)
+    off = given_numbers - given_numbers.mean()
+    sums = np.array([off[np.array(groups) == group].sum() for group in set(groups)])
+    count = len(sums)
+    assert by_group(given_numbers, groups).mean() == pytest.approx(given_numbers.mean(), abs=1e-9)
+    if count > 1:
+        expected = (count / (count - 1) * (sums**2).sum()) ** 0.5 / len(values)
+        assert standard_error(given_numbers, groups) == pytest.approx(expected, abs=1e-9)
+
+
+def four_in_pairs(mini):
+    """Texts, their other texts and their targets: of two pairs."""
+    prompts = indirect_objects(mini, 4, exchanged=True)
+    rows = [(one.text, one.other, one.target) for one in prompts]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("column", "function"),
+    [
+        ("effect", lambda lm, text, other, aim: lm.knock_out(text, aim)),
+        ("contribution", lambda lm, text, other, aim: lm.attribution(text, aim)),
+        ("to_answer", lambda lm, text, other, aim: answer_looks(lm, text, aim)),
+        ("lost", lambda lm, text, other, aim: circuit_on(lm, text, aim, [(5, 4), (5, 7)])),
+        ("change", lambda lm, text, other, aim: lm.patching(text, other, aim, sites=["z"])),
+        ("logit", path_patching),
+        ("change", role_patching),
+    ],
+)
+def test_every_mean_over_texts_has_its_error_over_pairs(mini, column, function):
+    """Each against its tables of one text, averaged in pairs by numpy alone."""
+    given_texts = four_in_pairs(mini)
+    together = function(mini, *given_texts)
+    each = [function(mini, *one)[column] for one in zip(*given_texts, strict=True)]
+    assert np.allclose(together[f"{column}_se"], in_pairs(each), rtol=1e-6, atol=1e-9)
+    assert np.allclose(together[column], np.mean(each, axis=0), rtol=1e-6, atol=1e-9)
+    assert (together["n"] == 4).all() and (together[f"{column}_se"] > 0).any()
+
+
+def test_a_share_of_pairs_has_its_error_over_pairs(mini):
+    given_texts = four_in_pairs(mini)
+    table = mini.patching(*given_texts, sites=["z"])
+    each = [mini.patching(*one, sites=["z"]) for one in zip(*given_texts, strict=True)]
+    changes = np.stack([one["change"] for one in each])
+    # a share is the change divided by the distance of the two texts
+    strongest = int(np.abs(changes.mean(axis=0)).argmax())
+    distances = np.array([one["change"][strongest] / one["effect"][strongest] for one in each])
+    off = changes - distances[:, None] * changes.mean(axis=0) / distances.mean()
+    expected = in_pairs(off) / abs(distances.mean())
+    assert np.allclose(table["effect_se"], expected, rtol=1e-4, atol=1e-7)

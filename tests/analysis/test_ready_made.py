@@ -28,7 +28,21 @@ def test_every_sentence_can_be_patched_with_its_other_text(mini, kind):
 
 
 def test_names_are_those_of_before(mini):
-    assert ready_made(mini, "names") == indirect_objects(mini, 24)
+    assert ready_made(mini, "names") == indirect_objects(mini, 24, exchanged=True)
+
+
+@pytest.mark.parametrize("kind", ["names", "copied"])
+def test_every_second_sentence_has_its_two_words_exchanged(mini, kind):
+    """What a model likes to say, a number a word, cancels in the mean, whatever the numbers are."""
+    prompts = ready_made(mini, kind)
+    likes = {word: hash(word) % 1000 for prompt in prompts for word in prompt.target}
+    assert sum(likes[one.token] - likes[one.against] for one in prompts) == 0
+    for one, two in zip(prompts[::2], prompts[1::2], strict=True):
+        # what stands between the two words is the same
+        between = re.split("|".join(one.target), one.text)
+        assert between == re.split("|".join(one.target), two.text)
+        found = [re.findall("|".join(one.target), prompt.text) for prompt in (one, two)]
+        assert found[0] == [{one.token: one.against}.get(word, one.token) for word in found[1]]
 
 
 def test_a_copied_word_stood_behind_its_passage(mini):

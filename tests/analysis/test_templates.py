@@ -48,6 +48,45 @@ def test_the_example_gives_a_hundred_sentences(mini):
     assert filled(mini, EXAMPLE, lists, 7).prompts == found.prompts[:7]
 
 
+def test_behind_each_sentence_stands_the_one_with_its_names_exchanged(mini):
+    lists = read_lists(EXAMPLE_LISTS)
+    for template in (EXAMPLE, "When {B} and {A} met, {B} and {thing} were seen by"):
+        prompts = filled(mini, template, lists).prompts
+        assert len(prompts) == MOST
+        for one, two in zip(prompts[::2], prompts[1::2], strict=True):
+            names = [str(name)[1:] for name in one.target]
+            assert two.target == one.target[::-1] and two.order == one.order
+            for texts in ((one.text, two.text), (one.other, two.other)):
+                pieces = re.split(f"({'|'.join(names)})", texts[0])
+                pieces[1::2] = [names[names[0] == name] for name in pieces[1::2]]
+                assert texts[1] == "".join(pieces)
+
+
+@given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 3))
+def test_without_b_every_sentence_is_there_once_and_most_are_in_pairs(count, places, seed):
+    words = ["mill", "house", "tree", "stone", "wall", "ship"][:count]
+    lists = {"A": words, "B": words, "place": ["park", "store", "school"][:places]}
+    template = "The {place} was near the old {A}. They came to the old"
+    prompts = filled(LM, template, lists, seed=seed).prompts
+    expected = {template.format(A=word, place=place) for word in words for place in lists["place"]}
+    assert len(prompts) == len(expected) and {one.text for one in prompts} == expected
+    whole = 2 * (count // 2) * places
+    for one, two in zip(prompts[:whole:2], prompts[1:whole:2], strict=True):
+        assert two.target == one.target[::-1] and two.text == one.other
+
+
+def test_words_that_are_not_in_both_lists_stand_alone(mini):
+    prompts = filled(mini, GAVE, read_lists("A: Tom, Mary; B: Mary, Tom, John")).prompts
+    targets = [one.target for one in prompts]
+    assert sorted(targets) == [
+        (" Mary", " John"),
+        (" Mary", " Tom"),
+        (" Tom", " John"),
+        (" Tom", " Mary"),
+    ]
+    assert abs(targets.index((" Mary", " Tom")) - targets.index((" Tom", " Mary"))) == 1
+
+
 def test_the_other_texts_are_of_the_kind_that_is_asked_for(mini):
     """Each is what `other_texts` makes of the sentence, which reads names and no template."""
     template = "When {B} and {A} went to the {place}, {B} spoke to"

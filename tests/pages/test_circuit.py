@@ -244,8 +244,8 @@ def test_where_no_head_matters_nobody_is_asked_for_fewer(run_page):
     assert "there is nothing to keep" in said and "with fewer" not in said and "How few" not in said
 
 
-def test_the_story_is_told_when_it_is_asked_for(run_page, mini, monkeypatch):
-    monkeypatch.setattr(circuit_story, "COUNT", circuit_story.LEAST)  # the fewest sentences
+def test_the_story_is_told_when_it_is_asked_for(run_page, mini):
+    assert circuit_story.COUNT == 2 * circuit_story.LEAST  # the fewest sentences, in pairs
     at = run_page("circuit", text=DEFAULT_TEXT, others="zero")
     assert not [one for one in at.markdown if "shown**" in one.value or "*not shown*" in one.value]
     at.button(key="circuit_story").click().run()
@@ -259,6 +259,9 @@ def test_the_story_is_told_when_it_is_asked_for(run_page, mini, monkeypatch):
         assert ("**shown**" in line) == claim.shown
         assert claim.effect is None or fixed(abs(claim.effect), 2) in line
         assert ("Not tested" in line) == (claim.effect is None)
+    assert any(
+        "±: the standard error over the 12 pairs of sentences." in one.value for one in at.caption
+    )
     whole = fixed(told.worth.whole, 2)
     (worth,) = [line for line in lines if line.startswith("**As a circuit**")]
     assert whole in worth and "every other head outputs 0. " in worth

@@ -189,6 +189,45 @@ def test_each_ready_made_set_is_averaged(mini, kind):
     order = np.argsort(-np.abs(mean), kind="stable")[:12]
     assert np.allclose(charts(at)[-1]["data"][0]["x"], mean[order], atol=2e-5)
     assert f"n = {len(prompts)})" in prose(at) and prompts[0].other in prose(at)
+    assert ("has the two words exchanged, so that a word" in prose(at)) == (kind == "copied")
+
+
+def error_over_pairs(values, prompts):
+    """The standard error of a mean of some texts, two of which are of one pair or a single one: by sums."""
+    pairs = {}
+    for value, prompt in zip(values, prompts, strict=True):
+        key = (
+            frozenset(prompt.target),
+            *(w for w in prompt.text.split() if f" {w}" not in prompt.target),
+        )
+        pairs.setdefault((key, prompt.order), []).append(value - np.mean(values))
+    off = [sum(own) ** 2 for own in pairs.values()]
+    return (sum(off) * len(off) / (len(off) - 1)) ** 0.5 / len(values)
+
+
+def test_the_errors_of_names_are_over_pairs(mini, monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    at = run_page("why", text="The man took off", many="names")
+    prompts = ready_made(mini, "names")
+    said = words(at)
+    assert "(mean ± standard error over 12 pairs, n = 24)" in said
+    reason = "two names exchanged, so that a name the model likes to say does not count."
+    assert f"Every second sentence has the {reason}" in said
+    ids = [[mini.encode(word)[0] for word in one.target] for one in prompts]
+    logits = [mini.trace(one.text, keep=[]).logits(-1).double() for one in prompts]
+    ahead = [float(row[a] - row[b]) for row, (a, b) in zip(logits, ids, strict=True)]
+    error = error_over_pairs(ahead, prompts)
+    assert error < 0.7 * np.std(ahead, ddof=1) / 24**0.5  # which the names themselves make large
+    assert f"difference itself is {plus_minus(np.mean(ahead), error)} on average" in said
+    opened(at, "numbers_many")
+    table = mini.attribution([one.text for one in prompts], [one.target for one in prompts])
+    assert np.allclose(
+        at.dataframe[0].value["contribution_se"], table["contribution_se"], atol=2e-5
+    )
+    of_each = [mini.attribution(one.text, one.target)["contribution"][5] for one in prompts]
+    assert table["contribution_se"][5] == pytest.approx(
+        error_over_pairs(of_each, prompts), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("page", ["why", "knock_out"])
@@ -216,13 +255,14 @@ def test_the_two_orders_of_names_stand_apart(mini, page, monkeypatch):
         logits = [mini.trace(p.text, keep=[]).logits(-1).double() for p in own]
         pairs = zip(logits, ids, strict=True)
         ahead = [float(row[answer] - row[instead]) for row, (answer, instead) in pairs]
-        itself = plus_minus(np.mean(ahead), np.std(ahead, ddof=1) / len(own) ** 0.5)
+        itself = plus_minus(np.mean(ahead), error_over_pairs(ahead, own))
         order = ("ABBA", "BABA")[place]
         first = ("the answer is named first", "the other name is")[place]
         mean = plus_minus(sign * row[column], row[f"{column}_se"])
         apart.append(
             f"**{mean}** where {first} ({order}, n = {len(own)}; logit difference {itself})"
         )
+    assert "standard error over 13 pairs and single texts, n = 20)" in words(at)
     assert f"The two orders of names apart: {', '.join(apart)}." in words(at)
     opened(at, "numbers_many", "numbers_many-texts")
     table, of_texts = (at.dataframe[i].value for i in (0, 1))

@@ -332,7 +332,7 @@ def test_many_texts_are_measured_as_the_two_texts_above(run_page, mini, monkeypa
     here = patching(mini, *texts, signs[0], sites=["z"], direction=way)["change"]
     prompts = [
         replace(one, other=renamed(one.text, dict(zip(names, names[::-1], strict=True))))
-        for one in indirect_objects(mini, 24)
+        for one in indirect_objects(mini, 24, exchanged=True)
         for names in [[str(name).strip() for name in one.target]]
     ]
     pairs = [one.text for one in prompts], [one.other for one in prompts]

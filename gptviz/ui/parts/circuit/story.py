@@ -52,8 +52,9 @@ def draw(scene: Scene, baseline: str, kind: str) -> None:
 def _draw_names(scene: Scene, baseline: str, kind: str) -> None:
     prose(
         "**Two names.** *When Mary and John went to the store, John gave a drink to*: the answer is Mary. There are "
-        f"{circuit_story.COUNT} such ready-made sentences; some begin with John (BABA instead of ABBA). Is there "
-        "a name mover, an S-inhibition head?",
+        f"{circuit_story.COUNT} such ready-made sentences; some begin with John (BABA instead of ABBA). Every second "
+        "one has the two names exchanged, so that a name the model likes to say does not count. Is there a name mover, "
+        "an S-inhibition head?",
         *ROLE_WORDS,
         "ABBA",
     )
@@ -135,9 +136,12 @@ def _draw_claims(scene: Scene, told: Story, of_number: str) -> None:
     """Draw what a story claims, what its heads are worth, and how it was tested."""
     st.markdown("\n".join(_line(claim, told.difference) for claim in told.claims))
     prose(_worth(told), "faithfulness", "completeness", "minimality")
+    over = ""
+    if told.independent < told.n:
+        over = f" over the {told.independent} pairs of sentences"
     caption = (
-        f"±: the standard error. {of_number}; of several heads it is the sum of what each passes on alone. A role is "
-        "shown if a head (1) passes on more than 90 % of the heads do, (2) looks where the role says, with "
+        f"±: the standard error{over}. {of_number}; of several heads it is the sum of what each passes on alone. "
+        "A role is shown if a head (1) passes on more than 90 % of the heads do, (2) looks where the role says, with "
         f"{percent(LOOKS)} of its attention or more, (3) where it must copy, does so by its weights, too; each more "
         f"than {SURE:.0f} standard errors from 0. A role that passes something to heads with another role is tested "
         "only where that one is shown. The numbers are from the texts that chose the heads. Not shown does not say "
