@@ -428,6 +428,7 @@ with sheet.details():
         f"much it contributes, and every role's share. {heads.CALLED}.",
         what="every head on this text",
         missing="–",
+        headings=heads.HEADINGS,
     )
     sheet.code_of(
         scene,
@@ -443,7 +444,12 @@ with sheet.details():
             "the weights."
         )
         sheet.numbers_of(
-            "heads-general", general.table, caption, "every head in general", missing="–"
+            "heads-general",
+            general.table,
+            caption,
+            "every head in general",
+            missing="–",
+            headings=heads.HEADINGS,
         )
         sheet.code_of(
             scene.unchanged,
