@@ -16,7 +16,7 @@ from gptviz.analysis.head_trial import Trial, trial as hold
 from gptviz.both import Both
 from gptviz.figures import heads as figures, marks
 from gptviz.ui import heads, sheet, words
-from gptviz.ui.parts.heads import looking, trial
+from gptviz.ui.parts.heads import looking, trial, written
 from gptviz.ui.parts.heads.waiting import wait_for
 from gptviz.ui.shell import bench, change_menu, state
 from gptviz.ui.shell.prompt import EXAMPLES
@@ -415,7 +415,7 @@ with without_it:
 
 # ---- many texts ----
 
-looking.draw(scene, explained)
+of_set = looking.draw(scene, explained, block, head)
 
 # ---- details ----
 
@@ -428,6 +428,7 @@ with sheet.details():
         f"much it contributes, and every role's share. {heads.CALLED}.",
         what="every head on this text",
         missing="–",
+        headings=heads.HEADINGS,
     )
     sheet.code_of(
         scene,
@@ -443,7 +444,12 @@ with sheet.details():
             "the weights."
         )
         sheet.numbers_of(
-            "heads-general", general.table, caption, "every head in general", missing="–"
+            "heads-general",
+            general.table,
+            caption,
+            "every head in general",
+            missing="–",
+            headings=heads.HEADINGS,
         )
         sheet.code_of(
             scene.unchanged,
@@ -462,3 +468,4 @@ with sheet.details():
         sheet.numbers_of("heads-trial", held.table, caption, "the trial")
         claim = (block, head, held.label)
         sheet.code_of(scene.unchanged, [], hold, *claim, key="in_code_trial", what="the trial")
+    written.tabs(scene, of_set)

@@ -1,4 +1,4 @@
-"""Labels of heads: as a sheet, all of them as points, one head's shares, and what it is worth."""
+"""Labels of heads: as a sheet, all of them as points, what one looks at and writes, and what it is worth."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gptviz.analysis.head_formulas import ROLES
+from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.figures import marks
 from gptviz.figures.theme import Figure, Mode, figure, mixed, palette
@@ -251,6 +252,57 @@ def _names(places: NDArray[np.float64], is_chosen: NDArray[np.bool_]) -> dict[in
         if len(sides) > NAMED:
             break
     return sides
+
+
+# ---- what a head looks at, and what it writes ----
+
+# of the answer, and of what might be said instead: colour does not stand alone
+OF_WORDS = (("circle", 4), ("diamond", 2))  # of the palette's heads: purple and green
+ROOM_TO_THE_LEFT = 0.03  # of the axis, before an attention of 0
+
+
+def looked_and_written(
+    points: Both[pd.DataFrame], names: Mapping[str, str], axes: tuple[str, str], mode: Mode
+) -> Figure:
+    """A point a text and word: how much a head looks at the word, and what it writes for it.
+
+    `points` has name, text, attention, projection and says: a hover. `names` is what the key calls each name; a
+    point's customdata is [text, says]. The line is the best straight one through all of them; the unchanged
+    model's points are hollow.
+    """
+    theme = palette(mode)
+    x, y = (points.now[column].to_numpy(float) for column in ("attention", "projection"))
+    ends = np.array([x.min(), x.max()])  # (2,)
+    traces: list[Any] = []
+    if points.was is not None:
+        hollow = {"size": 10, "color": theme.ghost, "symbol": "circle-open"}
+        traces.append(_words(points.was, marks.UNCHANGED, hollow))
+    for (symbol, color), (name, called) in zip(OF_WORDS, names.items(), strict=True):
+        own = points.now[points.now["name"] == name]
+        if len(own):
+            look = {"color": theme.heads[color], "symbol": symbol}
+            marker = look | {"size": 12, "opacity": 0.8}
+            traces.append(_words(own, called, marker))
+    if ends[0] < ends[1]:
+        slope, start = np.polyfit(x, y, 1)
+        best = marks.line(theme.quiet, 2)
+        traces.append(marks.stroke(ends, start + slope * ends, best, name="best straight line"))
+    every = pd.concat(points.all)
+    across = {"range": [-ROOM_TO_THE_LEFT, max(0.1, 1.07 * every["attention"].max())]}
+    layout = {
+        "xaxis": {"title": {"text": axes[0]}} | across,
+        "yaxis": {"title": {"text": axes[1]}} | _range([0.0, *every["projection"]]),
+        "legend": marks.legend(0, 1.02, font={"size": 14}, **marks.STILL),
+        "shapes": [marks.across(0, marks.line(theme.quiet, 1))],
+    }
+    return figure(traces, POINTED | layout, mode, height=390, t=44, r=16)
+
+
+def _words(points: pd.DataFrame, name: str, marker: dict[str, Any]) -> dict[str, Any]:
+    """The points of one kind of word."""
+    says = [[int(point.text), marks.safe(point.says)] for point in points.itertuples()]
+    hover = {"hovertemplate": "%{customdata[1]}<extra></extra>"}
+    return _dots(name, points["attention"], points["projection"], says, marker, **hover)
 
 
 # ---- the trial ----

@@ -41,6 +41,12 @@ from gptviz.ui.words import counted
 CALLED = ", ".join(
     f"`{role.name}` is *{role.label}*" for role in ROLES.values() if role.name != role.label
 )
+# of columns that count duplicates, beside `copies_top5`, which is what a head writes
+HEADINGS = {
+    "copies": "duplicate (copies)",
+    "to_copies": "to duplicate (to_copies)",
+    "copies_sample": "duplicate, sample (copies_sample)",
+}
 
 
 def small(attn: torch.Tensor) -> np.ndarray:

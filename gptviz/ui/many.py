@@ -39,7 +39,7 @@ from gptviz.analysis.ready_made import KINDS, ready_made
 from gptviz.both import Both
 from gptviz.digits import fixed, plus_minus, significant
 from gptviz.engine.kinds import Model
-from gptviz.figures.maps import Map, maps
+from gptviz.figures.maps import Map, Scale, maps
 from gptviz.figures.marks import Floats
 from gptviz.ui import sheet
 from gptviz.ui.buttons import button
@@ -88,7 +88,8 @@ class Grid:
     """A map of means: the names of its rows and columns, its cells row by row, and what is said of it.
 
     `cells` are the means that stand in it, by their row of the table; None: all. `in_place_of_bars` leaves out the
-    bars of the largest means.
+    bars of the largest means. `scale` is that of its colours, as `figures.maps` has it. A click on a cell is `pick`
+    of its row and column.
     """
 
     rows: Sequence[str]
@@ -97,6 +98,8 @@ class Grid:
     alt: str
     cells: Sequence[int] | None = None
     in_place_of_bars: bool = False
+    scale: Scale = "signed"
+    pick: Callable[[int, int], Any] | None = None
 
 
 def section(
@@ -115,7 +118,7 @@ def section(
     color: str | None = None,
     grid: Grid | None = None,
     first: int | None = None,
-) -> None:
+) -> list[Prompt]:
     """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
     The function takes a text, or a pair as its `clean` and `corrupt`. Of its `columns` `drawn` is shown, with
@@ -125,6 +128,7 @@ def section(
     the means say. `color` is that of the bars where they have no sign. With a `grid` the means are a map, too.
     The sentence tells of the largest mean, or of the row `first`. How many means are far from 0 is no question
     then, nor where none can be below. Sentences with two names have an other text of the same kind as the page's.
+    Returns the texts that were read; none where there are no means.
     """
     pairs = "direction" in options
     st.subheader("Over many texts", anchor=False)
@@ -181,7 +185,7 @@ def section(
             left_out_texts.append(f"and {len(refused) - 5} more")
         st.warning(f"{counted(len(refused), 'text')} left out: {'; '.join(left_out_texts)}.")
     if not results:
-        return
+        return []
     n = len(results)
     read_prompts = [prompt for prompt, _, _ in results]
     per_text = Both(
@@ -291,6 +295,7 @@ def section(
         if options.get("baseline") == OF_OTHER:
             arguments["baseline"] = [baseline_of(scene.lm, item) for item in read_prompts]
         sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
+    return read_prompts
 
 
 @dataclass(frozen=True)
@@ -347,11 +352,12 @@ def _map(scene: Scene, means: _Means, grid: Grid) -> None:
     errors: Any = means.values.now[1][[*chosen]].reshape(size)
     if np.isnan(errors).all():
         errors = None
-    panel = Map("", cells, unit=means.unit, errors=errors, texts=_in_cells(cells.now))
+    texts = _in_cells(cells.now)
+    panel = Map("", cells, grid.scale, means.unit, errors=errors, texts=texts)
     place = f"at %{{x}} (mean of {counted(means.n, 'text')})"
     fig = maps([panel], grid.rows, grid.columns, None, scene.mode, large=True, place=place)
     alt = f"{grid.alt}: means over {counted(means.n, 'text')}, in {means.unit}"
-    scene.chart(fig, key="many_map", alt=alt)
+    scene.chart(fig, key="many_map", alt=alt, on_cell=grid.pick)
 
 
 def _in_cells(cells: Floats) -> list[list[str]]:

@@ -368,33 +368,47 @@ def numbers_of(
     caption: str = "",
     what: str = "",
     missing: str | None = None,
+    headings: Mapping[str, str] | None = None,
 ) -> None:
     """Name a tab *Table* in the box of details: the table behind the picture, and its download as CSV.
 
     Of both runs the unchanged numbers stand beside those that are others. `table` may be a function, which
     runs only when the tab is opened. `name` ("attention.csv" or "attention") is unique on its page, and is
     the file's. `what` tells one table of a page from another. `missing` is the word for a number that is not
-    there, None where all are.
+    there, None where all are. `headings` are what the screen calls columns whose names would be misread; the
+    file has their names.
     """
     stem = name.removesuffix(".csv")
-    tab("Table", what, f"numbers_{stem}", lambda: _draw_table(stem, table, caption, missing))
+    called = headings or {}
+    tab(
+        "Table", what, f"numbers_{stem}", lambda: _draw_table(stem, table, caption, missing, called)
+    )
 
 
 def _draw_table(
-    stem: str, table: Table | Callable[[], Table], caption: str, missing: str | None
+    stem: str,
+    table: Table | Callable[[], Table],
+    caption: str,
+    missing: str | None,
+    headings: Mapping[str, str],
 ) -> None:
     found = table() if callable(table) else table
     frame = joined(found) if isinstance(found, Both) else found
     if caption:
         st.caption(caption)
-    wide = st.column_config.Column(width=80)  # for the word, beside numbers of few digits
-    gaps = {name: wide for name in frame if missing and frame[name].isna().any()}
+    columns = {}
+    for column in frame:
+        width = None
+        if missing and frame[column].isna().any():
+            width = 80  # for the word, beside numbers of few digits
+        if width or column in headings:
+            columns[column] = st.column_config.Column(headings.get(column), width=width)
     st.dataframe(
         frame,
         hide_index=True,
         key=f"table_{stem}",
         placeholder=missing,
-        column_config=gaps or None,
+        column_config=columns or None,
     )
     st.download_button(
         "CSV",

@@ -8,20 +8,21 @@ import pytest
 import streamlit as st
 
 from gptviz.analysis import circuit_texts
-from gptviz.analysis.answer_looks import LOOKS, answer_looks
+from gptviz.analysis.answer_looks import LOOKS, NAMES, answer_looks, attention_and_projection
 from gptviz.analysis.circuit_search import parse
 from gptviz.analysis.circuit_texts import circuit_on
 from gptviz.analysis.ready_made import ready_made
 from gptviz.analysis.role_patches import ROLES, role_patching
 from gptviz.analysis.templates import filled, read_lists
+from gptviz.both import Both
 from gptviz.digits import percent, plus_minus, significant
 from gptviz.figures.theme import palette
 from gptviz.jobs import Queue
 from gptviz.ui import many
-from gptviz.ui.parts.heads import looking
+from gptviz.ui.parts.heads import looking, written
 from gptviz.ui.shell import slow
 from tests.pages.conftest import run_page
-from tests.specs import charts, left_by_program, opened, prose, put, words
+from tests.specs import charts, keys, left_by_program, opened, prose, put, words
 
 TEXTS = ["The cat sat on the", "Once upon a time there", "He said to"]
 PAIRS = [
@@ -389,6 +390,86 @@ def test_heads_look_at_the_names_of_many_texts(mini, column):
     assert np.allclose(bars["error_x"]["array"], table[f"{column}_se"].to_numpy()[order], atol=2e-5)
     assert "n = 24)" in prose(at)
     assert "standard errors away from 0" not in prose(at)  # no weight is below 0
+    cells = charts(at)[-3]["data"][0]
+    assert np.allclose(cells["z"], mean.reshape(mini.config.n_layers, -1), atol=2e-5)
+
+
+@pytest.mark.parametrize("edits", ["", "z.4.5=zero"])
+def test_what_a_head_writes_for_a_name_stands_over_its_attention(mini, edits):
+    lm = mini.edited(edits) if edits else mini
+    query = {"many": "names", "block": 5, "head": 3, "whole": "on"}
+    at = run_page("heads", text="The man took off", edits=edits, **query)
+    prompts = ready_made(mini, "names")
+    texts, targets = [p.text for p in prompts], [p.target for p in prompts]
+    every = attention_and_projection(lm, texts, targets)
+    own = every[(every["block"] == 5) & (every["head"] == 3)]
+    drawn = charts(at)[-1]["data"]
+    called = {"the answer (IO)": "answer", "the other name (S)": "instead"}
+    for shown, name in called.items():
+        (points,) = [one for one in drawn if one["name"] == shown]
+        expected = own[own["name"] == name]
+        assert np.allclose(points["x"], expected["attention"], atol=2e-5)
+        assert np.allclose(points["y"], expected["projection"], atol=2e-5)
+        number, says = points["customdata"][1]
+        row = expected[expected["text"] == 1].iloc[0]
+        assert number == 1 and texts[1][:40] in says and row["token"].strip() in says
+        assert f"attention {significant(row['attention'])}" in says
+        assert f"writes {significant(row['projection'])}" in says
+    assert any(one["name"] == "unchanged" for one in drawn) == bool(edits)
+    (line,) = [one for one in drawn if one["name"] == "best straight line"]
+    slope = own["attention"].cov(own["projection"]) / own["attention"].var()
+    assert np.isclose(np.diff(line["y"]) / np.diff(line["x"]), slope, rtol=1e-4)
+    r = own[["attention", "projection"]].corr().iloc[0, 1]
+    assert r > 0.5 and f"it writes more of it: r = **{r:.2f}" in prose(at)
+    apart = [own[own["name"] == n][["attention", "projection"]].corr().iloc[0, 1] for n in NAMES]
+    assert all(
+        f"{alone:.2f} for {shown}" in words(at) for shown, alone in zip(called, apart, strict=True)
+    )
+    opened(at, "numbers_heads-written")
+    table = next(one.value for one in at.dataframe if "projection" in one.value)
+    assert np.allclose(table["projection"], own["projection"], atol=2e-5)
+    picture = left_by_program(at, "in_code_written")["picture"]
+    assert np.allclose(picture["projection"], every["projection"], atol=2e-5)
+
+
+@pytest.mark.parametrize("edits", ["z.5.3=zero", "q.5.3=zero"])
+def test_of_a_head_that_writes_nothing_or_looks_alike_there_is_nothing_to_say(edits):
+    query = {"many": "names", "block": 5, "head": 3, "whole": "on", "edits": edits}
+    at = run_page("heads", text="The man took off", **query)
+    assert ("nothing rises or falls" in prose(at)) == edits.startswith("z")
+
+
+def test_a_head_writes_no_word_that_stands_in_no_text():
+    at = run_page("heads", text="The man took off", many="pronoun", whole="on")
+    assert "In none of the 24 texts stands one of its two words." in prose(at)
+    assert "heads_written" not in keys(at)
+    lines = ["The mill was near. They came to the\t\t·mill\t·barn"] * 2
+    at = of_set("heads", lines, whole="on")
+    assert "over 2 texts: too few to tell" in prose(at) or "nothing rises or falls" in prose(at)
+    assert {one["name"] for one in charts(at)[-1]["data"]} == {"the answer"}
+
+
+@pytest.mark.parametrize(
+    ("r", "n", "said"),
+    [
+        (
+            0.8,
+            24,
+            "Where it looks more at a name, it writes more of it: r = **0.80** over 24 texts.",
+        ),
+        (-0.8, 24, "Where it looks more at a name, it writes less of it: r = **−0.80** over"),
+        (
+            0.5,
+            24,
+            "How much it looks says little about what it writes: r = **0.50** over 24 texts.",
+        ),
+        (1.0, 9, "r = **1.00** over 9 texts: too few to tell"),
+        (1.0, 10, "it writes more of it: r = **1.00** over 10 texts."),
+    ],
+)
+def test_what_is_said_of_a_correlation_is_sure(r, n, said):
+    """0.5 over 24 texts is 2.5 standard errors of Fisher's z from 0."""
+    assert said in written._told(Both(r), n, "name")
 
 
 @pytest.mark.parametrize(("column", "word"), [("to_answer", " Mary"), ("to_against", " Tom")])

@@ -50,6 +50,7 @@ CALLERS = {
     "pages/baselines.py": ("baselines", {"base_steps": 50, "base_step": 50}, ()),
     "parts/training/switches.py": ("training", {"switch_on": "chapter-1", "switch_seeds": 1}, ()),
     "parts/heads/waiting.py": ("heads", {}, ()),
+    "parts/heads/written.py": ("heads", {"many": "names"}, ()),
     "pages/heads.py": ("heads", {}, ()),
 }
 # they wait beside the page, or have a bar without a button; most of them take minutes

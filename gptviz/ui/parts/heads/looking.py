@@ -7,13 +7,16 @@ import pandas as pd
 from gptviz import Run
 from gptviz.analysis.answer_looks import LOOKS, answer_looks
 from gptviz.ui import many, runs
+from gptviz.ui.parts.heads import written
 from gptviz.ui.runs import per_run
 from gptviz.ui.sheet import Param, Scene, if_there
+from gptviz.ui.shell import state
 from gptviz.ui.shell.bench import Question
 from gptviz.ui.words import as_code, prose
 
 AT: Param[str] = Param("looks_at", str, LOOKS[0], if_there)
 PARAMS = (AT, *many.PARAMS)
+PASSES = 3  # of a text: one for the means, two for what the opened head writes
 CALLED = {"to_answer": "At the answer", "to_against": "At what might be said instead"}
 
 
@@ -24,20 +27,17 @@ def _in_this_text(run: Run, token: int, against: int | None, position: int) -> p
     return answer_looks(runs.model(run), list(run.ids), aim, position)
 
 
-def draw(scene: Scene, explained: Question) -> None:
+def draw(scene: Scene, explained: Question, block: int, head: int) -> written.Written | None:
     """Draw the section: each head's attention from the last token to the answer's, as a mean over a set.
 
-    Of the page's own text the two words are those that the bar asks about.
+    Of the page's own text the two words are those that the bar asks about. Below it what the opened head writes for
+    them; None without a set.
     """
     AT.within(LOOKS)
     config = scene.lm.config
-    names = [
-        f"block {block} · head {head}"
-        for block in range(config.n_layers)
-        for head in range(config.n_heads)
-    ]
+    names = [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)]
     wanted = {"to_answer": "the answer", "to_against": "what might be said instead"}[AT.value]
-    many.section(
+    prompts = many.section(
         scene,
         explained,
         answer_looks,
@@ -47,11 +47,23 @@ def draw(scene: Scene, explained: Question) -> None:
         partial(_in_this_text, scene.run, explained.token, explained.against, scene.position),
         names,
         (f"what {{}} gives, from the last token, to {wanted}", "of its attention"),
-        1,
+        PASSES,
         choice=_choose,
         more=lambda _: _missing(scene, explained),
         color=scene.palette.output,
+        grid=many.Grid(
+            [f"block {b}" for b in range(config.n_layers)],
+            [f"head {h}" for h in range(config.n_heads)],
+            f"All heads: the mean attention to {wanted}. A hover says the standard error. A click opens a head: "
+            "what it writes stands below.",
+            f"What every head gives, from the last token, to {wanted}",
+            scale="weight",
+            pick=state.open_head,
+        ),
     )
+    if not prompts:
+        return None
+    return written.draw(scene, prompts, block, head)
 
 
 def _missing(scene: Scene, explained: Question) -> str:
