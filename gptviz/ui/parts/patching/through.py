@@ -65,10 +65,10 @@ def heads_with(config: Config, receiver: Receiver) -> list[int]:
 
 
 def _read_from(text: str) -> list[Receiver]:
-    """What "q5.0,k5.1" names, each once."""
+    """What "q5.0,k5.1" names, or "q.5.0,k.5.1", as an edit writes a head's queries; each once."""
     found = []
     for part in text.split(","):
-        named = re.fullmatch(r"([qkv])([0-9]{1,3})\.([0-9]{1,3})", part)
+        named = re.fullmatch(r"([qkv])\.?([0-9]{1,3})\.([0-9]{1,3})", part)
         if named is not None:
             found.append((named[1], int(named[2]), int(named[3])))
     return list(dict.fromkeys(found))[:MOST]
