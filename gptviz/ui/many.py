@@ -87,7 +87,7 @@ class Grid:
     """A map of means: the names of its rows and columns, its cells row by row, and what is said of it.
 
     `cells` are the means that stand in it, by their row of the table; None: all. `in_place_of_bars` leaves out the
-    bars of the largest means.
+    bars of the largest means. A click on a cell is `pick(row, column)`.
     """
 
     rows: Sequence[str]
@@ -96,6 +96,7 @@ class Grid:
     alt: str
     cells: Sequence[int] | None = None
     in_place_of_bars: bool = False
+    pick: Callable[[int, int], object] | None = None
 
 
 def section(
@@ -335,14 +336,19 @@ def _map(scene: Scene, means: _Means, grid: Grid) -> None:
     place = f"at %{{x}} (mean of {counted(means.n, 'text')})"
     fig = maps([panel], grid.rows, grid.columns, None, scene.mode, large=True, place=place)
     alt = f"{grid.alt}: means over {counted(means.n, 'text')}, in {means.unit}"
-    scene.chart(fig, key="many_map", alt=alt)
+    scene.chart(fig, key="many_map", alt=alt, on_cell=grid.pick)
 
 
 def _in_cells(cells: Floats) -> list[list[str]]:
-    """What stands in the cells of a map, to two decimals, or one where some are above 10; nothing where that is 0."""
+    """What stands in the cells of a map; nothing where that is 0.
+
+    To two decimals; to one where some are above 10, to three where all are below a tenth.
+    """
     decimals = 2
     if np.abs(cells).max() >= 10:
         decimals = 1
+    elif np.abs(cells).max() < 0.1:
+        decimals = 3
     written = np.vectorize(lambda value: fixed(float(value), decimals), otypes=[object])(cells)
     written[np.abs(cells) < 0.5 * 10**-decimals] = ""  # (R, C)
     return [[*row] for row in written]
