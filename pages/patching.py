@@ -759,8 +759,11 @@ if every is not None:
     here = None
     if part == roles.BY_ROLE:
         of_clean = (answers[0], answers[1])
-        roles.section(as_before(pairs), explained, pair.clean_and_corrupt, of_clean, way, draw)
+        roles.section(
+            as_before(pairs), explained, pair.clean_and_corrupt, of_clean, way, size, draw
+        )
     elif part == many_paths.BY_PATH:
+        own_paths = own_paths.filter([*{"change", size}])  # none where it waits
         many_paths.section(as_before(pairs), explained, own_paths, way, draw)
     elif part in HEAD_SITES:
         row_of = sites_of(config)[part]

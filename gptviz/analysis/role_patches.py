@@ -13,7 +13,6 @@ import pandas as pd
 
 from gptviz.analysis.activation_patching import (
     DIRECTIONS,
-    Ends,
     Target,
     averaged_patches,
     kept_for,
@@ -71,7 +70,8 @@ def role_patching(
             )
         pairs = list(zip(clean, corrupt, strict=True))
         found = over(_of_pair, lm, pairs, target, progress, site=site, direction=direction)
-        return averaged_patches([(table.drop(columns="position"), ends) for table, ends in found])
+        tables = [table.drop(columns="position") for table, _ in found]
+        return averaged_patches(tables, [distance for _, distance in found])
     aim = of_one_text(target, one="the pair of both names")
     return _of_pair(lm, (clean, corrupt), aim, progress, site=site, direction=direction)[0]
 
@@ -99,8 +99,8 @@ def _of_pair(
     *,
     site: str,
     direction: str,
-) -> tuple[pd.DataFrame, Ends]:
-    """`role_patching` of one pair of texts, and the scale that it is measured by."""
+) -> tuple[pd.DataFrame, float]:
+    """`role_patching` of one pair of texts, and how far apart their differences are."""
     roles = roles_of(lm, clean_and_corrupt[0], target)
     passes = passes_of(lm, clean_and_corrupt, target, -1, direction, kept_for(lm, (site,)))
     rows = [
@@ -118,4 +118,4 @@ def _of_pair(
             "logit": logits_of_patches(lm, passes, patches, progress),
         }
     )
-    return with_effects(table, passes), passes.ends
+    return with_effects(table, passes), passes.ends.distance

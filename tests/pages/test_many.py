@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 
 from gptviz.analysis import circuit_texts
+from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.answer_looks import LOOKS, answer_looks
 from gptviz.analysis.circuit_search import parse
 from gptviz.analysis.circuit_texts import circuit_on
@@ -311,6 +312,60 @@ def test_paths_are_a_map_of_the_heads_before_the_reader(mini, into, monkeypatch)
     opened(at, "numbers_many")
     picture = left_by_program(at, "in_code_many")["picture"]
     assert np.allclose(picture["change"].to_numpy(float), change, atol=2e-5)
+
+
+@pytest.mark.parametrize("what", ["paths", "roles", "z"])
+def test_a_share_is_the_ratio_of_means_of_python(mini, what, monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    query = {"other": "The girl took off", "patch_many": what, "many_shares": "on"}
+    at = of_set("patching", NAMED, **query)
+    clean, corrupt = (list(texts) for texts in zip(*OF_NAMES, strict=True))
+    both = (" Mary", " Tom")
+    table = {
+        "paths": partial(path_patching, receivers="logits"),
+        "roles": role_patching,
+        "z": partial(patching, sites="z"),
+    }[what](mini, clean, corrupt, both, direction="noising")
+    effect = table["effect"].to_numpy(float)
+    error = table["effect_se"].to_numpy(float)
+    place = -1
+    if what == "z":  # there are bars below the map
+        place = -2
+    cells = charts(at)[place]["data"][0]
+    shape = (mini.config.n_layers, -1)
+    assert np.allclose(cells["z"], effect.reshape(shape), atol=2e-5)
+    assert np.allclose(np.array(cells["customdata"])[..., 2], error.reshape(shape), atol=2e-5)
+    largest = int(np.abs(effect).argmax())
+    said = words(at)
+    assert f"**{plus_minus(effect[largest], error[largest])}** of clean − corrupt" in said
+    ids = [mini.encode(word)[0] for word in both]
+    ends = []
+    for texts in (clean, corrupt):
+        rows = [mini.trace(text, keep=[]).logits(-1).double() for text in texts]
+        ends.append(np.array([float(row[ids[0]] - row[ids[1]]) for row in rows]))
+    far = ends[0] - ends[1]
+    scale = plus_minus(far.mean(), far.std(ddof=1) / 2**0.5)
+    assert f"Clean − corrupt is {scale} logits." in said
+    opened(at, "numbers_many")
+    picture = left_by_program(at, "in_code_many")["picture"]
+    assert np.allclose(picture["effect"].to_numpy(float), effect, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("clean", "corrupt", "says"),
+    [
+        ([3.0, 4.0, 5.0], [-1.0, 0.0, -1.0], None),
+        ([-3.0, -4.0, -5.0], [1.0, 0.0, 1.0], "nothing of a right answer:"),
+        ([0.1, -1.0, 1.2], [-4.0, -5.0, -4.5], "nothing of a right answer:"),
+        ([3.0, 4.0, 5.0], [5.0, 2.5, 4.4], "nothing:"),
+        ([-3.0], [1.0], "nothing of a right answer:"),
+        ([3.0], [1.0], None),
+    ],
+)
+def test_shares_say_nothing_without_a_scale_or_a_right_answer(clean, corrupt, says):
+    told = many._of_scale(np.array(clean), np.array(corrupt))
+    assert ("These shares say" in told) == (says is not None)
+    assert says is None or f"**These shares say {says}" in told
 
 
 def in_paths_above(lm, receivers):

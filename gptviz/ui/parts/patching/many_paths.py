@@ -23,8 +23,8 @@ def section(
 ) -> None:
     """Draw the section of many texts with a map of the senders; `choice` draws what is patched.
 
-    The reader is that of `through`, and so is `here`, the paths of this page's two texts: without rows where they
-    wait for a click.
+    The reader is that of `through`, and so is `here`, the paths of this page's two texts: without a column that the
+    page does not show of them.
     """
     config = scene.lm.config
     chosen = through.readers(config)
