@@ -20,7 +20,7 @@ from gptviz.engine.sites import sites_of
 from gptviz.figures import maps, marks
 from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.parts.patching import guessed, other as second, roles, through
+from gptviz.ui.parts.patching import guessed, many_paths, other as second, roles, through
 from gptviz.ui.shell import bench, target
 from gptviz.ui.shell.block import shared_by
 
@@ -736,7 +736,7 @@ if every is not None:
     called = {site: name.lower() for site, name in SITES.items()}
     called |= {part: name for part, (name, _) in PARTS.items()}
     guessed.draw(scene, every.now, called, way)
-    through.draw(
+    own_paths = through.draw(
         as_before(scaled),
         scaled.map(lambda pair: pair.clean_and_corrupt),
         (answers[0], answers[1]),
@@ -749,6 +749,7 @@ if every is not None:
 
     offered = {part: f"A head’s {name}" for part, (name, _) in PARTS.items()} | SITES
     offered[roles.BY_ROLE] = "Residual stream by role"
+    offered[many_paths.BY_PATH] = "A head’s path to one reader"
     OF_MANY.within(offered)
     part = OF_MANY.value
     told = (
@@ -758,7 +759,12 @@ if every is not None:
     here = None
     if part == roles.BY_ROLE:
         of_clean = (answers[0], answers[1])
-        roles.section(as_before(pairs), explained, pair.clean_and_corrupt, of_clean, way, draw)
+        roles.section(
+            as_before(pairs), explained, pair.clean_and_corrupt, of_clean, way, size, draw
+        )
+    elif part == many_paths.BY_PATH:
+        own_paths = own_paths.filter([*{"change", size}])  # none where it waits
+        many_paths.section(as_before(pairs), explained, own_paths, way, draw)
     elif part in HEAD_SITES:
         row_of = sites_of(config)[part]
         rows = [

@@ -29,6 +29,7 @@ patching.py does the same, a pass at a time.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,7 +50,15 @@ from gptviz.analysis.patches import (
     one_by_one,
     patches_of,
 )
-from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over, standard_error
+from gptviz.analysis.prompts import (
+    ORDERS,
+    Texts,
+    averaged,
+    has_two,
+    is_many,
+    of_one_text,
+    over,
+)
 from gptviz.engine.architecture import architecture_of
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import index_of, listed, one_of
@@ -158,8 +167,8 @@ def patching(
         if not last:
             check_one_length([ids_of(lm, text) for text in clean], sites)
         pairs = list(zip(clean, corrupt, strict=True))
-        found = over(of_pair, lm, pairs, target, progress, **options)
-        return averaged_patches(found, groups_of(lm, clean, target))
+        tables, distances = zip(*over(of_pair, lm, pairs, target, progress, **options), strict=True)
+        return averaged_patches(tables, distances, groups=groups_of(lm, clean, target))
     return of_pair(lm, (clean, corrupt), of_one_text(target), progress, **options)[0]
 
 
@@ -175,24 +184,40 @@ def check_one_length(texts: Sequence[Sequence[int]], sites: Iterable[str]) -> No
 
 
 def averaged_patches(
-    found: Sequence[tuple[pd.DataFrame, Ends]], groups: Sequence[int]
+    tables: Sequence[pd.DataFrame],
+    distances: Sequence[float],
+    orders: Sequence[str | None] = (),
+    groups: Sequence[int] = (),
 ) -> pd.DataFrame:
-    """The means of `of_pair`'s tables: effect is the mean change divided by the mean distance of the ends.
+    """The means of the tables of pairs whose ends lie so far apart, clean - corrupt: (n,) of both.
 
-    `groups` has the group of each table, for the standard errors.
+    effect is the mean change divided by the mean distance, and effect_se the standard error of that ratio to first
+    order (the delta method). A mean of the pairs' own shares has no such error: one pair whose ends lie close would
+    outweigh all others. `groups` and `orders`, one for each table, are those of `averaged`.
     """
-    tables = [table for table, _ in found]
-    measured = [name for name in ("logit", "change", "estimate") if name in tables[0]]
-    table = averaged(tables, measured, groups=groups)
-    distances = np.array([ends.distance for _, ends in found])  # (n,)
-    effect = table["change"].to_numpy() / distances.mean()
-    # (n, rows): by how much each pair's change is off what its distance would give
-    residuals = (
-        np.stack([pair["change"].to_numpy() for pair in tables]) - distances[:, None] * effect
-    )
-    error = standard_error(residuals, groups) / abs(distances.mean())
+    numbers = [name for name in ("logit", "change", "estimate") if name in tables[0]]
+    ratio = pd.concat([table["change"] for table in tables], axis=1).mean(axis=1)  # (rows,)
+    ratio /= np.mean(distances)
+    # what each pair makes of the ratio, to first order: these have it as their mean, and its standard error
+    parts = [
+        table.assign(effect=ratio + (table["change"] - distance * ratio) / np.mean(distances))
+        for table, distance in zip(tables, distances, strict=True)
+    ]
     unpatched = (tables[0]["metric"] - tables[0]["effect"]).iloc[0]  # of the pass without a patch
-    return table.assign(metric=effect + round(unpatched), effect=effect, effect_se=error)
+    means = averaged(parts, [*numbers, "effect"], groups=groups)
+    means = means.assign(metric=ratio + round(unpatched), effect=ratio)
+    if not has_two(orders):
+        return means
+    found = [f"{name}{end}" for end in ("", "_se") for name in (*numbers, "effect")]
+    for order in ORDERS:
+        chosen = [one == order for one in orders]
+        own = averaged_patches(
+            [*compress(tables, chosen)],
+            [*compress(distances, chosen)],
+            groups=[*compress(groups, chosen)],
+        )
+        means = means.join(own[[*found, "n"]].add_suffix(f"_{order}"))
+    return means
 
 
 @undisturbed
@@ -207,8 +232,8 @@ def of_pair(
     position: int,
     estimate: bool,
     last: bool,
-) -> tuple[pd.DataFrame, Ends]:
-    """`patching` of one pair of texts, and the scale that it is measured by."""
+) -> tuple[pd.DataFrame, float]:
+    """`patching` of one pair of texts, and how far apart their differences are."""
     patterns = ("attn",) if "attn" in sites and estimate else ()
     keep = [*kept_for(lm, [site for site in sites if site != "attn"]), *patterns]
     passes = passes_of(lm, clean_and_corrupt, target, position, direction, keep)
@@ -225,7 +250,7 @@ def of_pair(
         table["estimate"] = estimates(lm, ids, passes.source, ends, index, sites, first)
     if last:
         table["position"] = table["position"].mask(table["position"].notna(), position)
-    return table, ends
+    return table, ends.distance
 
 
 @undisturbed

@@ -27,7 +27,6 @@ from gptviz.analysis import against
 from gptviz.analysis.activation_patching import (
     DIRECTIONS,
     BothPasses,
-    Ends,
     Target,
     averaged_patches,
     passes_of,
@@ -91,8 +90,10 @@ def path_patching(
                 "clean is a list of texts: give corrupt as one, with a text for each of them"
             )
         pairs = list(zip(clean, corrupt, strict=True))
-        found = over(_of_pair, lm, pairs, target, progress, **options)
-        return averaged_patches(found, groups_of(lm, clean, target))
+        tables, distances = zip(
+            *over(_of_pair, lm, pairs, target, progress, **options), strict=True
+        )
+        return averaged_patches(tables, distances, groups=groups_of(lm, clean, target))
     return _of_pair(lm, (clean, corrupt), of_one_text(target), progress, **options)[0]
 
 
@@ -176,10 +177,11 @@ def _of_pair(
     direction: str,
     position: int,
     sent_at: int | None,
-) -> tuple[pd.DataFrame, Ends]:
-    """`path_patching` of one pair of texts, and the scale that it is measured by."""
+) -> tuple[pd.DataFrame, float]:
+    """`path_patching` of one pair of texts, and how far apart their differences are."""
     passes = passes_of(lm, clean_and_corrupt, target, position, direction, KEPT)
-    return with_effects(_logits(lm, passes, read, sent_at, progress), passes), passes.ends
+    table = with_effects(_logits(lm, passes, read, sent_at, progress), passes)
+    return table, passes.ends.distance
 
 
 @undisturbed

@@ -67,11 +67,11 @@ def measured(
     pair: bool = False,
     progress: Progress = ignore_progress,
     **options: Any,
-) -> tuple[pd.DataFrame, float]:
+) -> tuple[pd.DataFrame, tuple[float, ...]]:
     """`function(lm, text, target)` of a prompt, or of a pair; and the difference of logits itself.
 
-    Of a pair it is the clean text's. Without a token, against what the model says first after the other text.
-    The baseline `OF_OTHER` is `baseline_of`. Raises ValueError as these functions do.
+    Of a pair there are two, the clean text's and the corrupt one's. Without a token, against what the model says
+    first after the other text. The baseline `OF_OTHER` is `baseline_of`. Raises ValueError as these functions do.
     """
     if options.get("baseline") == OF_OTHER:
         options["baseline"] = baseline_of(lm, prompt)
@@ -85,11 +85,14 @@ def measured(
         against = None
     else:
         against = trace.token_id(prompt.against)
-    texts = (prompt.text, prompt.other) if pair else (prompt.text,)
-    table = function(lm, *texts, prompt.target, progress=progress, **options)
-    if pair and prompt.token is None:  # as `patching` has it
-        against = int(lm.trace(prompt.other or "", keep=()).logits(-1).argmax())
-    return table, float(difference(logits, token, against))
+    if not pair:
+        table = function(lm, prompt.text, prompt.target, progress=progress, **options)
+        return table, (float(difference(logits, token, against)),)
+    table = function(lm, prompt.text, prompt.other, prompt.target, progress=progress, **options)
+    others = lm.trace(prompt.other or "", keep=()).logits(-1)
+    if prompt.token is None:  # as `patching` has it
+        against = int(others.argmax())
+    return table, tuple(float(difference(row, token, against)) for row in (logits, others))
 
 
 def baseline_of(lm: LanguageModel, prompt: Prompt) -> str:

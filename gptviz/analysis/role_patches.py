@@ -13,7 +13,6 @@ import pandas as pd
 
 from gptviz.analysis.activation_patching import (
     DIRECTIONS,
-    Ends,
     Target,
     averaged_patches,
     kept_for,
@@ -72,8 +71,9 @@ def role_patching(
             )
         pairs = list(zip(clean, corrupt, strict=True))
         found = over(_of_pair, lm, pairs, target, progress, site=site, direction=direction)
-        tables = [(table.drop(columns="position"), ends) for table, ends in found]
-        return averaged_patches(tables, groups_of(lm, clean, target))
+        tables = [table.drop(columns="position") for table, _ in found]
+        distances = [distance for _, distance in found]
+        return averaged_patches(tables, distances, groups=groups_of(lm, clean, target))
     aim = of_one_text(target, one="the pair of both names")
     return _of_pair(lm, (clean, corrupt), aim, progress, site=site, direction=direction)[0]
 
@@ -101,8 +101,8 @@ def _of_pair(
     *,
     site: str,
     direction: str,
-) -> tuple[pd.DataFrame, Ends]:
-    """`role_patching` of one pair of texts, and the scale that it is measured by."""
+) -> tuple[pd.DataFrame, float]:
+    """`role_patching` of one pair of texts, and how far apart their differences are."""
     roles = roles_of(lm, clean_and_corrupt[0], target)
     passes = passes_of(lm, clean_and_corrupt, target, -1, direction, kept_for(lm, (site,)))
     rows = [
@@ -120,4 +120,4 @@ def _of_pair(
             "logit": logits_of_patches(lm, passes, patches, progress),
         }
     )
-    return with_effects(table, passes), passes.ends
+    return with_effects(table, passes), passes.ends.distance

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gptviz import LanguageModel
 from gptviz.analysis import templates
 from gptviz.analysis.abc_means import ABC, COUNT
-from gptviz.analysis.activation_patching import DIRECTIONS
+from gptviz.analysis.activation_patching import DIRECTIONS, averaged_patches
 from gptviz.analysis.names import groups_of, order_of
 from gptviz.analysis.other_texts import COMES_AGAIN, OF_NAMES, with_others_of
 from gptviz.analysis.prompts import (
@@ -65,7 +65,8 @@ SET: Param[str | None] = Param("many", str, None, if_there)
 SENTENCE: Param[str] = Param("many_template", str, templates.EXAMPLE, at_most)
 LISTS: Param[str] = Param("many_lists", str, templates.EXAMPLE_LISTS, at_most)
 OF_ABC = Param("many_abc", bool, False)
-PARAMS = (SET, SENTENCE, LISTS, OF_ABC)
+SHARES = Param("many_shares", bool, False)  # of pairs: the metric from 0 to 1, not logits
+PARAMS = (SET, SENTENCE, LISTS, OF_ABC, SHARES)
 
 MOST = 200  # texts of a file
 LONGEST = templates.LONGEST_SENTENCE  # characters of one
@@ -74,6 +75,7 @@ SHOWN = 200  # characters of an example
 LISTED = 12  # bars
 ROW = 26  # pixels of one
 SURE = 3.0  # standard errors from zero
+CLEAR = 2.0  # so many of them, and a difference of logits is a scale
 ENOUGH = 10  # texts, from which on they tell something
 # in the session
 _LINES = "gptviz_many_lines"  # the file's
@@ -140,6 +142,9 @@ def section(
         prompts = [_asked_by(explained, prompt) for prompt in prompts]
     if SET.value == FILE:
         prompts = [_in_order(scene.lm, prompt) for prompt in prompts]
+    if pairs and prompts and _chooses_shares():
+        drawn = "effect", 1
+        words = words[0], "of clean − corrupt"
     in_abc = "baseline" in options and _chooses_abc(prompts)
     if in_abc:
         options = {**options, "baseline": ABC}
@@ -157,8 +162,9 @@ def section(
         label = f"Compute: {counted(len(prompts), 'text')}, {counted(passes, 'pass')} each"
         button(label, "many_go", st.session_state.__setitem__, _ASKED, request, primary=True)
         prompts = []
-    results: list[tuple[Prompt, pd.DataFrame, float]] = []
-    unchanged_tables: list[pd.DataFrame] = []  # the same of the unchanged model
+    read_prompts: list[Prompt] = []
+    results: list[Measured] = []
+    unchanged_results: list[Measured] = []  # the same of the unchanged model
     refused = unreadable
     if prompts:
         says = "{} of {} texts".format
@@ -173,10 +179,10 @@ def section(
             )
         for prompt, work, unchanged_job in zip(prompts, jobs, unchanged_jobs, strict=True):
             try:
-                measured_table, logit = work.value
-                unchanged_table, _ = unchanged_job.value
-                results.append((prompt, measured_table, logit))
-                unchanged_tables.append(unchanged_table)
+                result, unchanged_result = work.value, unchanged_job.value
+                read_prompts.append(prompt)
+                results.append(result)
+                unchanged_results.append(unchanged_result)
             except ValueError as problem:
                 refused.append((prompt.text, str(problem)))
     if refused:
@@ -187,24 +193,13 @@ def section(
     if not results:
         return []
     n = len(results)
-    read_prompts = [prompt for prompt, _, _ in results]
-    per_text = Both(
-        [table for _, table, _ in results], None if scene.other is None else unchanged_tables
-    )
-    if per_text.was and len(per_text.was[0]) != len(per_text.now[0]):
-        # a change may have added a part, which the unchanged model has not
-        per_text = Both(per_text.now)
-    if pairs:
-        not_averaged = ["metric", "effect"]
-    else:
-        not_averaged = []
+    per_text = Both(results)
+    # a change may have added a part, which the unchanged model has not
+    if scene.other is not None and len(unchanged_results[0][0]) == len(results[0][0]):
+        per_text = Both(results, unchanged_results)
     orders = [prompt.order for prompt in read_prompts]
     groups = _groups(scene.lm, read_prompts)
-    tables = per_text.map(
-        lambda frames: averaged(
-            [frame.drop(columns=not_averaged) for frame in frames], columns, orders, groups
-        )
-    )
+    tables = per_text.map(partial(_averages, columns=columns, orders=orders, groups=groups))
     column, sign = drawn
     noun, unit = words
     means = tables.map(
@@ -218,7 +213,8 @@ def section(
     else:
         told = first
         subject = f"{noun.format(names[told])} is"
-    logits = np.array([logit for _, _, logit in results])
+    differences = np.array([own for _, own in results])  # (n, texts of a prompt)
+    logits = differences[:, 0]
     spread = standard_error(logits, groups)
     independent = len(set(groups))
     over = ""
@@ -238,6 +234,9 @@ def section(
     if pairs:
         above = "In the two texts above"
         measure = _one_measure(explained, options["direction"], kind, of_sets)
+    of_scale = ""
+    if column == "effect" and pairs:
+        of_scale = _of_scale(*differences.T)
     muted = ""
     if "baseline" in options:
         muted = f" A part that is off outputs {GIVES_EACH[options['baseline']]}."
@@ -258,13 +257,13 @@ def section(
     own = pd.DataFrame()
     if not in_abc:  # the text above is measured with the bar's baseline
         own = here()
-    if len(own):
+    if column in own:
         of_own = f"{above} it is {significant(sign * own[column].iloc[told])}{measure}. "
     prose(
         f"Over **{counted(n, 'text')}**, {subject} "
         f"**{plus_minus(mean[told], error[told])}** {unit} ({statistic}). "
         f"{of_own}The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
-        f"in {(logits > 0).sum()} of {counted(n, 'text')}.{certainty}"
+        f"in {(logits > 0).sum()} of {counted(n, 'text')}.{of_scale}{certainty}"
         f"{_by_order(tables.now.iloc[told], drawn, logits, orders, groups)}{muted}{more(tables.now)}"
     )
     drawn_means = _Means(means, names, unit, n, muted)
@@ -278,6 +277,8 @@ def section(
         note += (
             " Two texts that are each other’s with their two words exchanged count as one for it."
         )
+    if pairs:
+        note += " effect is the mean change divided by the mean of clean − corrupt, with the error of that ratio."
     if has_two(orders):
         note += " Columns of ABBA are of the texts whose answer is named first, those of BABA of the others."
     with sheet.details("many texts"):
@@ -296,6 +297,23 @@ def section(
             arguments["baseline"] = [baseline_of(scene.lm, item) for item in read_prompts]
         sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
     return read_prompts
+
+
+# of a prompt: its table, and the difference of logits, of a pair that of both texts
+Measured = tuple[pd.DataFrame, tuple[float, ...]]
+
+
+def _averages(
+    found: Sequence[Measured],
+    columns: Sequence[str],
+    orders: Sequence[str | None],
+    groups: Sequence[int],
+) -> pd.DataFrame:
+    """The means of these columns with their standard errors; of pairs those of `averaged_patches`."""
+    tables = [table for table, _ in found]
+    if len(found[0][1]) == 1:
+        return averaged(tables, columns, orders, groups)
+    return averaged_patches(tables, [own[0] - own[1] for _, own in found], orders, groups)
 
 
 @dataclass(frozen=True)
@@ -361,13 +379,40 @@ def _map(scene: Scene, means: _Means, grid: Grid) -> None:
 
 
 def _in_cells(cells: Floats) -> list[list[str]]:
-    """What stands in the cells of a map, to two decimals, or one where some are above 10; nothing where that is 0."""
+    """What stands in the cells of a map; nothing where that is 0.
+
+    To two decimals; to one where some are above 10, to three where all are below a tenth.
+    """
     decimals = 2
     if np.abs(cells).max() >= 10:
         decimals = 1
+    elif np.abs(cells).max() < 0.1:
+        decimals = 3
     written = np.vectorize(lambda value: fixed(float(value), decimals), otypes=[object])(cells)
     written[np.abs(cells) < 0.5 * 10**-decimals] = ""  # (R, C)
     return [[*row] for row in written]
+
+
+def _chooses_shares() -> bool:
+    """Draw the switch from logits to shares; return whether it is on."""
+    help = "(patched − corrupt) / (clean − corrupt), less what it is without a patch: as in the maps above. Over many "
+    help += "texts it is the mean change divided by the mean of clean − corrupt, so that a pair whose two texts are "
+    help += "close does not outweigh the others."
+    SHARES.widget(st.toggle, "As a share of clean − corrupt, not in logits", help=help)
+    return SHARES.value
+
+
+def _of_scale(clean: NDArray[np.float64], corrupt: NDArray[np.float64]) -> str:
+    """A sentence or two with a blank before them: what shares are of, and where they say nothing."""
+    scale = clean - corrupt  # (n,)
+    told = f" Clean − corrupt is {plus_minus(scale.mean(), standard_error(scale))} logits."
+    # a single text has no error
+    of_scale, of_clean = (np.nan_to_num(standard_error(one)) for one in (scale, clean))
+    if abs(scale.mean()) <= CLEAR * of_scale:
+        told += " **These shares say nothing:** that is not clearly different from 0."
+    elif clean.mean() <= CLEAR * of_clean:
+        told += " **These shares say nothing of a right answer:** the logit difference itself is not clearly above 0."
+    return told
 
 
 def _chooses_abc(prompts: Sequence[Prompt]) -> bool:

@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from gptviz.analysis import attributions, knock_out, patching
 from gptviz.analysis.ablation import MEASURED
+from gptviz.analysis.activation_patching import averaged_patches
 from gptviz.analysis.answer_looks import answer_looks
 from gptviz.analysis.circuit_texts import circuit_on
 from gptviz.analysis.names import order_of
@@ -86,6 +87,27 @@ def test_the_mean_of_patches_is_in_logits_and_its_share_a_ratio_of_means(directi
     jackknife = np.sqrt(2 / 3 * ((without - without.mean(0)) ** 2).sum(0))
     large = np.abs(of_all["effect_se"]) > 1e-3
     assert np.median(np.abs(of_all["effect_se"][large] / jackknife[large] - 1)) < 0.5
+
+
+def test_a_share_of_each_order_is_a_ratio_of_the_means_of_its_pairs_alone():
+    changes = np.array([[1.0, -2.0], [3.0, 0.5], [0.25, 4.0], [2.0, 2.0]])  # (pairs, rows)
+    distances = [4.0, 1.0, 0.01, -2.5]
+    tables = [
+        pd.DataFrame(
+            {"logit": own + 1, "metric": own / far + 1, "effect": own / far, "change": own}
+        )
+        for own, far in zip(changes, distances, strict=True)
+    ]
+    means = averaged_patches(tables, distances, ["ABBA", "BABA", "ABBA", None])
+    assert np.allclose(means["effect"], changes.sum(0) / sum(distances))
+    assert np.allclose(means["effect_ABBA"], (changes[0] + changes[2]) / 4.01)
+    assert np.allclose(means["effect_BABA"], changes[1]) and (means["n_ABBA"] == 2).all()
+    assert np.allclose(means["change_ABBA"], changes[[0, 2]].mean(0))
+    off = changes[[0, 2]] - np.array([[4.0], [0.01]]) * means["effect_ABBA"].to_numpy()
+    assert np.allclose(means["effect_se_ABBA"], off.std(0, ddof=1) / 2**0.5 / (4.01 / 2))
+    assert means["effect_se_BABA"].isna().all()
+    of_all = averaged_patches(tables, distances)
+    assert means[[*of_all.columns]].equals(of_all)
 
 
 def test_heads_are_averaged_over_texts_of_any_length():

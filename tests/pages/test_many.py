@@ -8,9 +8,11 @@ import pytest
 import streamlit as st
 
 from gptviz.analysis import circuit_texts
+from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.answer_looks import LOOKS, NAMES, answer_looks, attention_and_projection
 from gptviz.analysis.circuit_search import parse
 from gptviz.analysis.circuit_texts import circuit_on
+from gptviz.analysis.patched_paths import path_patching
 from gptviz.analysis.ready_made import ready_made
 from gptviz.analysis.role_patches import ROLES, role_patching
 from gptviz.analysis.templates import filled, read_lists
@@ -22,7 +24,7 @@ from gptviz.ui import many
 from gptviz.ui.parts.heads import looking, written
 from gptviz.ui.shell import slow
 from tests.pages.conftest import run_page
-from tests.specs import charts, keys, left_by_program, opened, prose, put, words
+from tests.specs import charts, given, keys, left_by_program, opened, prose, put, words
 
 TEXTS = ["The cat sat on the", "Once upon a time there", "He said to"]
 PAIRS = [
@@ -309,16 +311,118 @@ def test_muted_parts_give_their_abc_means(mini, page, monkeypatch):
     assert "In the text above it is" in prose(at) and "(ABC)" not in prose(at)
 
 
+OF_NAMES = [
+    ("When Mary and Tom left, Tom spoke to", "When Mary and Tom left, Mary spoke to"),
+    ("Then Tom met Mary, and Tom gave a key to", "Then Tom met Mary, and Mary gave a key to"),
+]
+NAMED = ["\t".join([*pair, "·Mary", "·Tom"]) for pair in OF_NAMES]
+
+
+@pytest.mark.parametrize("into", ["logits", "q5.4,k5.4", "v.3.1"])
+def test_paths_are_a_map_of_the_heads_before_the_reader(mini, into, monkeypatch):
+    """The reader is that of the two texts above, beside which theirs stands; a click on a head is one more."""
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    receivers = {
+        "logits": "logits",
+        "q5.4,k5.4": [("q", 5, 4), ("k", 5, 4)],
+        "v.3.1": [("v", 3, 1)],
+    }[into]
+    query = {"other": "The girl took off", "patch_many": "paths", "path_into": into}
+    at = of_set("patching", NAMED, **query)
+    clean, corrupt = (list(texts) for texts in zip(*OF_NAMES, strict=True))
+    table = path_patching(mini, clean, corrupt, (" Mary", " Tom"), receivers, "noising")
+    change = table["change"].to_numpy(float)
+    error = table["change_se"].to_numpy(float)
+    cells = charts(at)[-1]["data"][0]
+    shape = (-1, mini.config.n_heads)
+    assert np.allclose(cells["z"], change.reshape(shape), atol=2e-5)
+    assert np.allclose(np.array(cells["customdata"])[..., 2], error.reshape(shape), atol=2e-5)
+    assert given(at, "many_map_clicks") is not None
+    largest = int(np.abs(change).argmax())
+    block, head = divmod(largest, mini.config.n_heads)
+    said = words(at)
+    mean = plus_minus(change[largest], error[largest])
+    reader = {
+        "logits": "the model’s guess",
+        "q5.4,k5.4": "the queries of head 5·4 and the keys of head 5·4",
+        "v.3.1": "the values of head 3·1",
+    }[into]
+    assert f"is what head {block}·{head} passes to {reader}: **{mean}** logits" in said
+    own = in_paths_above(mini, receivers)
+    assert f"In the two texts above it is {significant(own[largest])} " in said
+    opened(at, "numbers_many")
+    picture = left_by_program(at, "in_code_many")["picture"]
+    assert np.allclose(picture["change"].to_numpy(float), change, atol=2e-5)
+
+
+@pytest.mark.parametrize("what", ["paths", "roles", "z"])
+def test_a_share_is_the_ratio_of_means_of_python(mini, what, monkeypatch):
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    query = {"other": "The girl took off", "patch_many": what, "many_shares": "on"}
+    at = of_set("patching", NAMED, **query)
+    clean, corrupt = (list(texts) for texts in zip(*OF_NAMES, strict=True))
+    both = (" Mary", " Tom")
+    table = {
+        "paths": partial(path_patching, receivers="logits"),
+        "roles": role_patching,
+        "z": partial(patching, sites="z"),
+    }[what](mini, clean, corrupt, both, direction="noising")
+    effect = table["effect"].to_numpy(float)
+    error = table["effect_se"].to_numpy(float)
+    place = -1
+    if what == "z":  # there are bars below the map
+        place = -2
+    cells = charts(at)[place]["data"][0]
+    shape = (mini.config.n_layers, -1)
+    assert np.allclose(cells["z"], effect.reshape(shape), atol=2e-5)
+    assert np.allclose(np.array(cells["customdata"])[..., 2], error.reshape(shape), atol=2e-5)
+    largest = int(np.abs(effect).argmax())
+    said = words(at)
+    assert f"**{plus_minus(effect[largest], error[largest])}** of clean − corrupt" in said
+    ids = [mini.encode(word)[0] for word in both]
+    ends = []
+    for texts in (clean, corrupt):
+        rows = [mini.trace(text, keep=[]).logits(-1).double() for text in texts]
+        ends.append(np.array([float(row[ids[0]] - row[ids[1]]) for row in rows]))
+    far = ends[0] - ends[1]
+    scale = plus_minus(far.mean(), far.std(ddof=1) / 2**0.5)
+    assert f"Clean − corrupt is {scale} logits." in said
+    opened(at, "numbers_many")
+    picture = left_by_program(at, "in_code_many")["picture"]
+    assert np.allclose(picture["effect"].to_numpy(float), effect, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("clean", "corrupt", "says"),
+    [
+        ([3.0, 4.0, 5.0], [-1.0, 0.0, -1.0], None),
+        ([-3.0, -4.0, -5.0], [1.0, 0.0, 1.0], "nothing of a right answer:"),
+        ([0.1, -1.0, 1.2], [-4.0, -5.0, -4.5], "nothing of a right answer:"),
+        ([3.0, 4.0, 5.0], [5.0, 2.5, 4.4], "nothing:"),
+        ([-3.0], [1.0], "nothing of a right answer:"),
+        ([3.0], [1.0], None),
+    ],
+)
+def test_shares_say_nothing_without_a_scale_or_a_right_answer(clean, corrupt, says):
+    told = many._of_scale(np.array(clean), np.array(corrupt))
+    assert ("These shares say" in told) == (says is not None)
+    assert says is None or f"**These shares say {says}" in told
+
+
+def in_paths_above(lm, receivers):
+    """What each path moves in the page's own two texts, as long as nobody chose another answer."""
+    texts = ("The man took off", "The girl took off")
+    firsts = [int(lm.trace(text, keep=()).logits(-1).argmax()) for text in texts]
+    found = path_patching(lm, *texts, tuple(firsts), receivers, "noising")
+    return found["change"].to_numpy(float)
+
+
 def test_patches_by_role_are_a_map_over_sentences_of_any_length(mini, monkeypatch):
     """Two of a file have other lengths, and a third one has no roles; the text above has none either."""
     monkeypatch.setattr(slow, "UNASKED", 10**15)
-    pairs = [
-        ("When Mary and Tom left, Tom spoke to", "When Mary and Tom left, Mary spoke to"),
-        ("Then Tom met Mary, and Tom gave a key to", "Then Tom met Mary, and Mary gave a key to"),
-    ]
-    lines = ["\t".join([*pair, "·Mary", "·Tom"]) for pair in pairs]
+    pairs = OF_NAMES
     query = {"other": "The girl took off", "patch_many": "roles"}
-    at = of_set("patching", (*lines, "\t".join([*PAIRS[0], "·Mary", "·Tom"])), **query)
+    at = of_set("patching", (*NAMED, "\t".join([*PAIRS[0], "·Mary", "·Tom"])), **query)
     both = (" Mary", " Tom")
     table = role_patching(mini, *map(list, zip(*pairs, strict=True)), both, direction="noising")
     change = table["change"].to_numpy(float)

@@ -497,6 +497,7 @@ def test_no_head_is_said_to_move_most_where_none_moves_anything(run_page):
     [
         ("", "logits"),
         ("v05.4", "v5.4"),
+        ("v.5.4,q.5.1", "v5.4,q5.1"),  # as an edit names them
         ("q9.0", "logits"),
         ("k٥.1", "logits"),
         ("v5.4,k9.9,q5.1,v5.4", "v5.4,q5.1"),

@@ -27,11 +27,13 @@ def section(
     clean_and_corrupt: tuple[Run, Run],
     answers: tuple[int, int],
     way: str,
+    size: str,
     choice: Callable[[], object],
 ) -> None:
     """Draw the section of many texts with a map of block and role; `choice` draws what is patched.
 
-    `answers` are the answer of this page's clean text, and the word against which it stands.
+    `answers` are the answer of this page's clean text, and the word against which it stands; `size` is the column
+    that the page shows of its two texts: "effect", or "change" where they are too close for shares.
     """
     blocks = range(scene.lm.config.n_layers)
     many.section(
@@ -41,7 +43,7 @@ def section(
         {"direction": way},
         ["logit", "change"],
         ("change", 1),
-        partial(_here, clean_and_corrupt, answers, way, scene.position),
+        partial(_here, clean_and_corrupt, answers, way, size, scene.position),
         [f"block {block} at {role}" for block in blocks for role in ROLES],
         ("what a patch of the residual stream into {} moves", "logits"),
         len(blocks) * len(ROLES),
@@ -57,9 +59,9 @@ def section(
 
 
 def _here(
-    clean_and_corrupt: tuple[Run, Run], answers: tuple[int, int], way: str, at: int
+    clean_and_corrupt: tuple[Run, Run], answers: tuple[int, int], way: str, size: str, at: int
 ) -> pd.DataFrame:
-    """The patches of this page's two texts; no rows where the clean one has no two names with these roles."""
+    """What patches move in this page's two texts; no rows where the clean one has no two names with these roles."""
     clean, corrupt = (run.ids[: at + 1] for run in clean_and_corrupt)
     run = clean_and_corrupt[0]
     try:
@@ -68,4 +70,5 @@ def _here(
         return pd.DataFrame()
     says = "{} of {} places patched".format
     key = "patching_roles_stop"
-    return worked(run, role_patching, clean, corrupt, answers, says=says, key=key, direction=way)
+    table = worked(run, role_patching, clean, corrupt, answers, says=says, key=key, direction=way)
+    return table.filter([*{"change", size}])

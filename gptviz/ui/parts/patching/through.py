@@ -57,6 +57,19 @@ def readers(config: Config) -> tuple[Receiver, ...]:
     )
 
 
+def senders_before(config: Config, chosen: Sequence[Receiver]) -> int:
+    """The number of blocks whose heads stand before these readers; before the logits that is all."""
+    return max((block for _, block, _ in chosen), default=config.n_layers)
+
+
+def passes_for(config: Config, chosen: Sequence[Receiver]) -> int:
+    """The passes that the paths of all heads to these readers need: one a sender where the logits read it, else two."""
+    passes = senders_before(config, chosen) * config.n_heads
+    if chosen:
+        passes *= 2
+    return passes
+
+
 def heads_with(config: Config, receiver: Receiver) -> list[int]:
     """The heads that read with these queries, keys or values: one, or all of a group."""
     read, _, index = receiver
@@ -65,10 +78,10 @@ def heads_with(config: Config, receiver: Receiver) -> list[int]:
 
 
 def _read_from(text: str) -> list[Receiver]:
-    """What "q5.0,k5.1" names, each once."""
+    """What "q5.0,k5.1" names, or "q.5.0,k.5.1", as an edit writes a head's queries; each once."""
     found = []
     for part in text.split(","):
-        named = re.fullmatch(r"([qkv])([0-9]{1,3})\.([0-9]{1,3})", part)
+        named = re.fullmatch(r"([qkv])\.?([0-9]{1,3})\.([0-9]{1,3})", part)
         if named is not None:
             found.append((named[1], int(named[2]), int(named[3])))
     return list(dict.fromkeys(found))[:MOST]
@@ -129,8 +142,8 @@ def draw(
     way: str,
     size: str,
     says: tuple[Callable[[float], str], Callable[[float], str]],
-) -> None:
-    """Draw the section.
+) -> pd.DataFrame:
+    """Draw the section; return `path_patching` of this model, without rows as long as it waits for a click.
 
     `texts` are the clean and the corrupt run, with the model as it is and without its changes. `size` is the
     column of `path_patching` that is shown. `says` write a number into a sentence, and into a cell.
@@ -148,18 +161,14 @@ def draw(
         scene.norm,
     )
     _choose_readers(config, chosen)
-    receivers: str | Sequence[Receiver] = LOGITS
-    passes = config.n_layers * config.n_heads  # one a sender, where the logits read it
-    if chosen:
-        receivers = chosen
-        passes = 2 * max(block for _, block, _ in chosen) * config.n_heads
-    passes *= len(texts.all)
+    receivers: str | Sequence[Receiver] = chosen or LOGITS
+    passes = passes_for(config, chosen) * len(texts.all)
     places = _places(texts.now, scene.position, bool(chosen))
     options = receivers, way, scene.position
     slow = sheet.is_asked_for(scene.lm, scene.position + 1, passes + 2 * THREADS * len(places))
     if slow and not _is_wanted((texts.all, answers, options)):
         button(f"Patch every path ({passes:,} passes)", "path_start", GO.set, True)
-        return
+        return pd.DataFrame()
 
     def patched(pair: tuple[Run, Run], key: str) -> pd.DataFrame:
         """The table of one model; `key` is its button's."""
@@ -185,7 +194,7 @@ def draw(
     strongest = [divmod(int(i), config.n_heads) for i in order]
     # as in the cells: one that is too small for a number has no name either
     named = {place: effect for place in strongest if in_cell(effect := float(effects.now[place]))}
-    reader = _called(config, chosen)
+    reader = called(config, chosen)
     if not named:
         prose(f"No head passes the answer to {reader} by itself.")
     else:
@@ -242,6 +251,7 @@ def draw(
         clean, corrupt = texts.now
         arguments: list[Any] = [list(clean.ids), list(corrupt.ids), answers, *options]
         sheet.code_of(scene, ["attention"], path_patching, *arguments, key="in_code_path")
+    return found.now
 
 
 def _choose_readers(config: Config, chosen: Sequence[Receiver]) -> None:
@@ -339,7 +349,7 @@ def _picture(
         key=key,
         also=ALSO.value,
     )
-    alt = f"What each head passes to {_called(config, chosen)} alone ({way})"
+    alt = f"What each head passes to {called(config, chosen)} alone ({way})"
     strongest = table[size].abs().nlargest(ALOUD).index
     paths(
         levels,
@@ -373,7 +383,7 @@ def _name(config: Config, receiver: Receiver) -> str:
     return f"the {READS[read]} of {part} {block}·{index}"
 
 
-def _called(config: Config, chosen: Sequence[Receiver]) -> str:
+def called(config: Config, chosen: Sequence[Receiver]) -> str:
     """The readers in a sentence."""
     if not chosen:
         return "the model’s guess"
