@@ -49,6 +49,10 @@ from gptviz.ui.shell.bench import Question
 from gptviz.ui.shell.muted import GIVES_EACH
 from gptviz.ui.words import as_code, capital, counted, escaped, prose, show_id
 
+OF_ROLES = (
+    "IO is the name that is the answer, S1 and S2 are the two mentions of the other name, S1+1 is the token behind "
+    "S1, and END the last one, where the answer is read."
+)
 NAMES = "names"
 FILE = "file"
 NOISING = DIRECTIONS[1]
@@ -98,6 +102,25 @@ class Grid:
     in_place_of_bars: bool = False
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """What is measured first of a set with two names, so that the section's function can be given it.
+
+    `switch` draws whether it is wanted. `function` takes what the section's own takes, in so many `passes`;
+    `columns` of its tables are averaged. Of these means `options` makes options of the section's function, `says` the
+    end of its sentence, with a blank before it, and `note` is what is said above their table, which is called `what`.
+    """
+
+    switch: Callable[[], bool]
+    function: Callable[..., pd.DataFrame]
+    passes: int
+    columns: Sequence[str]
+    options: Callable[[pd.DataFrame], Mapping[str, Any]]
+    says: Callable[[pd.DataFrame], str]
+    what: str
+    note: str
+
+
 def section(
     scene: Scene,
     explained: Question,
@@ -114,6 +137,7 @@ def section(
     color: str | None = None,
     grid: Grid | None = None,
     first: int | None = None,
+    ahead: Ahead | None = None,
 ) -> None:
     """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
@@ -124,6 +148,7 @@ def section(
     the means say. `color` is that of the bars where they have no sign. With a `grid` the means are a map, too.
     The sentence tells of the largest mean, or of the row `first`. How many means are far from 0 is no question
     then, nor where none can be below. Sentences with two names have an other text of the same kind as the page's.
+    With what is measured `ahead`, the tables may have fewer rows than `names`, and nothing is said of the page's text.
     """
     pairs = "direction" in options
     st.subheader("Over many texts", anchor=False)
@@ -139,12 +164,17 @@ def section(
     if in_abc:
         options = {**options, "baseline": ABC}
         passes += COUNT
+    if ahead is not None and not (any(p.order for p in prompts) and ahead.switch()):
+        ahead = None
+    if ahead is not None:
+        passes += ahead.passes + COUNT * in_abc
     request = (
         st.session_state.get(_LINES) if SET.value == FILE else SET.value,
         (SENTENCE.value, LISTS.value) if SET.value == TEMPLATE else None,
         of_sets,
         function,
         *options.values(),
+        ahead is not None,
         *_of_bar(explained),
     )
     tokens = sum(len(scene.lm.encode(prompt.text)) for prompt in prompts)
@@ -155,6 +185,14 @@ def section(
     results: list[tuple[Prompt, pd.DataFrame, float]] = []
     unchanged_tables: list[pd.DataFrame] = []  # the same of the unchanged model
     refused = unreadable
+    ahead_means = pd.DataFrame()
+    if ahead is not None and prompts:
+        tables_ahead = _measured_ahead(scene, ahead, prompts, options, refused)
+        if tables_ahead:
+            ahead_means = averaged(tables_ahead, ahead.columns)
+            options = {**options, **ahead.options(ahead_means)}
+        else:
+            prompts = []
     if prompts:
         says = "{} of {} texts".format
         calls = [(function, prompt, pairs) for prompt in prompts]
@@ -240,18 +278,22 @@ def section(
         certainty = " A single text has no standard error."
     of_own = ""
     own = pd.DataFrame()
-    if not in_abc:  # the text above is measured with the bar's baseline
+    if not in_abc and ahead is None:  # the text above is measured with the bar's baseline
         own = here()
     if len(own):
         of_own = f"{above} it is {significant(sign * own[column].iloc[told])}{measure}. "
+    said_ahead = ""
+    if ahead is not None:
+        said_ahead = ahead.says(ahead_means)
     prose(
         f"Over **{counted(n, 'text')}**, {subject} "
         f"**{plus_minus(mean[told], error[told])}** {unit} ({statistic}). "
         f"{of_own}The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
         f"in {(logits > 0).sum()} of {counted(n, 'text')}.{certainty}"
         f"{_by_order(tables.now.iloc[told], drawn, logits, orders)}{muted}{more(tables.now)}"
+        f"{said_ahead}"
     )
-    drawn_means = _Means(means, names, unit, n, muted)
+    drawn_means = _Means(means, names[: len(mean)], unit, n, muted)
     shown = replace(scene, files_say=())  # without the other text of the page's prompt
     if grid is not None:
         _map(shown, drawn_means, grid)
@@ -262,6 +304,8 @@ def section(
         note += " Columns of ABBA are of the texts whose answer is named first, those of BABA of the others."
     with sheet.details("many texts"):
         sheet.numbers_of("many", tables, note, what="many texts", missing="–")
+        if ahead is not None:
+            sheet.numbers_of("many-ahead", ahead_means, ahead.note, ahead.what, "–")
         texts = pd.DataFrame(read_prompts)
         if not any(orders):
             texts = texts.drop(columns="order")
@@ -275,6 +319,28 @@ def section(
         if options.get("baseline") == OF_OTHER:
             arguments["baseline"] = [baseline_of(scene.lm, item) for item in read_prompts]
         sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
+
+
+def _measured_ahead(
+    scene: Scene,
+    ahead: Ahead,
+    prompts: Sequence[Prompt],
+    options: Mapping[str, Any],
+    refused: Left,
+) -> list[pd.DataFrame]:
+    """The tables of what is measured ahead, of all texts that can be; where none can, `refused` gets the reasons."""
+    jobs = several(
+        scene.run,
+        measured,
+        [(ahead.function, prompt, False) for prompt in prompts],
+        "First, {} of {} texts".format,
+        "many_stop_ahead",
+        partial(SET.set, None),
+        **options,
+    )
+    if all(job.refused for job in jobs):
+        refused += [(p.text, str(job.error)) for p, job in zip(prompts, jobs, strict=True)]
+    return [job.value[0] for job in jobs if not job.refused]
 
 
 @dataclass(frozen=True)
