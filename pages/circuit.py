@@ -19,7 +19,7 @@ from gptviz.analysis import circuit_passes, circuit_search as numbers, circuit_t
 from gptviz.both import Both
 from gptviz.figures import shares as figures
 from gptviz.ui import many, sheet, words
-from gptviz.ui.parts.circuit import story
+from gptviz.ui.parts.circuit import at_roles, story
 from gptviz.ui.shell import bench, changes, state
 from gptviz.ui.teach.question import SHOWN_CIRCUIT
 
@@ -39,7 +39,7 @@ SHEET: sheet.Param[str | None] = sheet.Param("sheet", str, None, sheet.if_there)
 # the unchanged model's, likewise
 BESIDE: sheet.Param[str | None] = sheet.Param("sheet_unchanged", str, None, sheet.if_there)
 OF_HEADS = (KEEP, CIRCUIT, SEARCH, SCORE, ORDER, SHEET, BESIDE)
-PARAMS = (*bench.PARAMS, FORWARDS, *OF_HEADS, *many.PARAMS, *story.PARAMS)
+PARAMS = (*bench.PARAMS, FORWARDS, *OF_HEADS, *many.PARAMS, *story.PARAMS, *at_roles.PARAMS)
 
 NOBODY = "none"  # the empty circuit, in an address
 SEARCHES = {"remove": "Remove heads one by one", "add": "Add heads one by one"}
@@ -569,8 +569,9 @@ circuit, and F is {measured} when everything outside the circuit is replaced.
 In the paper, F is the difference of two logits, averaged over many prompts of one form, and the mean is taken
 over prompts of the same forms with three other names, position by position. Here there is one text, and a mean
 is the same at every position. A head of the circuit is kept at every position; the paper keeps each at its role's
-position alone, which is a smaller circuit. The limit of a tenth is our choice. **Minimality**, the paper's third
-criterion, is that each head matters: see the colours of the map above.
+position alone, which is a smaller circuit (a switch below does so over many texts with two names). The limit of a
+tenth is our choice. **Minimality**, the paper's third criterion, is that each head matters: see the colours of the
+map above.
 """)
 # ---- the link that holds the circuit and its score ----
 
@@ -626,20 +627,6 @@ sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 # ---- many texts ----
 
 
-def share_over(means: pd.DataFrame) -> str:
-    """How much of the way from no head to the whole model this circuit goes, by these means."""
-    share = circuit_texts.share_kept(means)
-    if share is None:
-        return ""
-    way = ""
-    if share < 0:
-        way = " the other way"
-    return (
-        f" Of the way from no head to the whole model, this circuit of {heads_in} goes "
-        f"**{words.percent(abs(share))}**{way}."
-    )
-
-
 kept_on: dict[str, Any] = {"heads": heads, "feed_forwards": forwards}
 if explained.against is None:
     asked_here: Any = explained.token
@@ -669,11 +656,12 @@ many.section(
     ["logit", "lost"],
     ("logit", 1),
     on_this_text,
-    list(circuit_texts.KEPT),
+    list(circuit_texts.KEPT_AT_ROLES),
     ("the logit difference with {}", "logits"),
     len(circuit_texts.KEPT),
-    more=share_over,
+    more=lambda means: at_roles.shares_over(means, heads),
     first=circuit_texts.KEPT.index(circuit_texts.CIRCUIT),
+    ahead=at_roles.ahead(heads) if heads else None,
 )
 
 # ---- details ----

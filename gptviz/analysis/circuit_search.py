@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from gptviz.analysis.ablation import Target
-from gptviz.analysis.circuit_passes import Head, Heads, Passes, Values, all_heads
+from gptviz.analysis.circuit_passes import Head, Heads, Passes, Values, all_heads, only
 from gptviz.engine.given import Text
 from gptviz.engine.index import check_below, one_of
 from gptviz.engine.language_model import LanguageModel
@@ -184,7 +184,7 @@ def three_values(
     passes: Passes, heads: Heads, progress: Progress = ignore_progress
 ) -> tuple[float, float, float]:
     """F of the whole model, of a circuit, and without any head."""
-    is_model = passes.feed_forwards and not {*all_heads(passes.lm)} - {*heads}
+    is_model = passes.feed_forwards and passes.is_everything(heads)
     *circuit_values, empty = passes.of([()] if is_model else [heads, ()], progress).tolist()
     return passes.whole, *(circuit_values or [passes.whole]), empty
 
@@ -337,19 +337,20 @@ def score(
     two. The gap of the first row, with an empty K, is the faithfulness; the largest gap is the completeness.
     A circuit of up to `WHOLE_SUBSETS` heads is measured with all its subsets. For a larger one they are the
     empty set, each single head, all heads, and `SOME_SUBSETS` random ones, in which each head is with
-    probability 1/2; a subset that was not tried may have a larger gap.
+    probability 1/2; a subset that was not tried may have a larger gap. Of a mapping, which keeps heads at roles, the
+    model without K loses K's heads at their roles' positions alone.
     """
     sets = subsets(sorted(set(heads)), seed)[0]
     members = set(heads)
-    everyone = set(all_heads(passes.lm))
     model_passes = copy(passes)
     # the model keeps its feed-forwards, even if the circuit does not
     model_passes.feed_forwards = True
     circuits = passes.of(
-        [members - set(k) for k in sets], lambda done, total: progress(done, 2 * total)
+        [only(heads, members - set(k)) for k in sets], lambda done, total: progress(done, 2 * total)
     )
     models = model_passes.of(
-        [everyone - set(k) for k in sets], lambda done, total: progress(total + done, 2 * total)
+        [passes.rest_of(only(heads, k)) for k in sets],
+        lambda done, total: progress(total + done, 2 * total),
     )
     table = pd.DataFrame({"K": [written(k) for k in sets], "size": [len(k) for k in sets]})
     return table.assign(circuit=circuits, model=models, gap=np.abs(circuits - models))
@@ -384,7 +385,9 @@ def brings(
 ) -> Values:
     """What each head of the model adds to this circuit: F with the head minus F without it, (L, H).
 
-    All other heads stay as they are in the circuit. `Passes` says what F is, and explains the parameters.
+    All other heads stay as they are in the circuit. Of a mapping, which keeps heads at roles, a head of the circuit
+    comes and goes at its roles' positions, and any other one at every position. `Passes` says what F is, and
+    explains the parameters.
     """
     return each_brings(
         Passes(lm, text, target, baseline, feed_forwards, position, measure), heads, progress

@@ -10,11 +10,13 @@ function that measures it, with the question, the other text and the baseline fi
     path_patching  what one head passes to another, or to the logits (`patched_paths`)
     ranking        the heads in the order in which a circuit needs them (`circuit_search`)
     circuit        few heads that keep the difference (`circuit_search`)
+    circuit_on     what a circuit keeps, its heads kept everywhere or at roles alone (`circuit_texts`)
+    heads_by_role  at which role each head of a circuit works (`circuit_texts`)
     story          the roles of the field, each with its test (`circuit_story`, `copied_story`)
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
@@ -29,8 +31,10 @@ from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.against import difference
 from gptviz.analysis.asked import COPIED, asked_of, stood_before
 from gptviz.analysis.circuit_claims import Story
+from gptviz.analysis.circuit_passes import Head
 from gptviz.analysis.circuit_search import Circuit, Ranking, circuit, ranking
 from gptviz.analysis.circuit_story import story
+from gptviz.analysis.circuit_texts import Given, circuit_on, heads_by_role
 from gptviz.analysis.copied_story import copied_story
 from gptviz.analysis.logit_attribution import attributions, source_tokens
 from gptviz.analysis.names import groups_of, order_of
@@ -165,6 +169,16 @@ class WhichPart:
     def circuit(self, **options: Any) -> Circuit:
         """Few heads that keep what is measured in the one text: see `circuit`."""
         return circuit(self.lm, *self._kept("circuit"), **self._muted(MEAN) | options)
+
+    def circuit_on(self, heads: Given, **options: Any) -> pd.DataFrame:
+        """What only these heads keep of the difference, at every position or at their roles: see `circuit_on`."""
+        options = self._muted(MEAN) | options
+        return circuit_on(self.lm, *self._asked(), heads, **options)
+
+    def heads_by_role(self, heads: Iterable[Head], **options: Any) -> pd.DataFrame:
+        """At which role (IO, S1, S1+1, S2, END) each head of a circuit works: see `heads_by_role`."""
+        options = self._muted(MEAN) | options
+        return heads_by_role(self.lm, *self._asked(), heads, **options)
 
     def story(self, **options: Any) -> Story:
         """The roles of the heads, each shown or not shown: see `gptviz.analysis.circuit_claims`.

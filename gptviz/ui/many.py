@@ -50,6 +50,10 @@ from gptviz.ui.shell.bench import Question
 from gptviz.ui.shell.muted import GIVES_EACH
 from gptviz.ui.words import as_code, capital, counted, escaped, prose, show_id
 
+OF_ROLES = (
+    "IO is the name that is the answer, S1 and S2 are the two mentions of the other name, S1+1 is the token behind "
+    "S1, and END the last one, where the answer is read."
+)
 NAMES = "names"
 FILE = "file"
 NOISING = DIRECTIONS[1]
@@ -104,6 +108,25 @@ class Grid:
     pick: Callable[[int, int], Any] | None = None
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """What is measured first of a set with two names, so that the section's function can be given it.
+
+    `switch` draws whether it is wanted. `function` takes what the section's own takes, in so many `passes`;
+    `columns` of its tables are averaged. Of these means `options` makes options of the section's function, `says` the
+    end of its sentence, with a blank before it, and `note` is what is said above their table, which is called `what`.
+    """
+
+    switch: Callable[[], bool]
+    function: Callable[..., pd.DataFrame]
+    passes: int
+    columns: Sequence[str]
+    options: Callable[[pd.DataFrame], Mapping[str, Any]]
+    says: Callable[[pd.DataFrame], str]
+    what: str
+    note: str
+
+
 def section(
     scene: Scene,
     explained: Question,
@@ -120,6 +143,7 @@ def section(
     color: str | None = None,
     grid: Grid | None = None,
     first: int | None = None,
+    ahead: Ahead | None = None,
 ) -> list[Prompt]:
     """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
@@ -130,6 +154,7 @@ def section(
     the means say. `color` is that of the bars where they have no sign. With a `grid` the means are a map, too.
     The sentence tells of the largest mean, or of the row `first`. How many means are far from 0 is no question
     then, nor where none can be below. Sentences with two names have an other text of the same kind as the page's.
+    With what is measured `ahead`, the tables may have fewer rows than `names`, and nothing is said of the page's text.
     Returns the texts that were read; none where there are no means.
     """
     pairs = "direction" in options
@@ -149,12 +174,17 @@ def section(
     if in_abc:
         options = {**options, "baseline": ABC}
         passes += COUNT
+    if ahead is not None and not (any(p.order for p in prompts) and ahead.switch()):
+        ahead = None
+    if ahead is not None:
+        passes += ahead.passes + COUNT * in_abc
     request = (
         st.session_state.get(_LINES) if SET.value == FILE else SET.value,
         (SENTENCE.value, LISTS.value) if SET.value == TEMPLATE else None,
         of_sets,
         function,
         *options.values(),
+        ahead is not None,
         *_of_bar(explained),
     )
     tokens = sum(len(scene.lm.encode(prompt.text)) for prompt in prompts)
@@ -166,6 +196,13 @@ def section(
     results: list[Measured] = []
     unchanged_results: list[Measured] = []  # the same of the unchanged model
     refused = unreadable
+    ahead_means = pd.DataFrame()
+    if ahead is not None and prompts:
+        ahead_means = _measured_ahead(scene, ahead, prompts, options, refused)
+        if len(ahead_means):
+            options = {**options, **ahead.options(ahead_means)}
+        else:
+            prompts = []
     if prompts:
         says = "{} of {} texts".format
         calls = [(function, prompt, pairs) for prompt in prompts]
@@ -236,7 +273,7 @@ def section(
         measure = _one_measure(explained, options["direction"], kind, of_sets)
     of_scale = ""
     if column == "effect" and pairs:
-        of_scale = _of_scale(*differences.T)
+        of_scale = _of_scale(*differences.T, groups)
     muted = ""
     if "baseline" in options:
         muted = f" A part that is off outputs {GIVES_EACH[options['baseline']]}."
@@ -255,18 +292,22 @@ def section(
         certainty = f" A single {counts} has no standard error."
     of_own = ""
     own = pd.DataFrame()
-    if not in_abc:  # the text above is measured with the bar's baseline
+    if not in_abc and ahead is None:  # the text above is measured with the bar's baseline
         own = here()
     if column in own:
         of_own = f"{above} it is {significant(sign * own[column].iloc[told])}{measure}. "
+    said_ahead = ""
+    if ahead is not None:
+        said_ahead = ahead.says(ahead_means)
     prose(
         f"Over **{counted(n, 'text')}**, {subject} "
         f"**{plus_minus(mean[told], error[told])}** {unit} ({statistic}). "
         f"{of_own}The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
         f"in {(logits > 0).sum()} of {counted(n, 'text')}.{of_scale}{certainty}"
         f"{_by_order(tables.now.iloc[told], drawn, logits, orders, groups)}{muted}{more(tables.now)}"
+        f"{said_ahead}"
     )
-    drawn_means = _Means(means, names, unit, n, muted)
+    drawn_means = _Means(means, names[: len(mean)], unit, n, muted)
     shown = replace(scene, files_say=())  # without the other text of the page's prompt
     if grid is not None:
         _map(shown, drawn_means, grid)
@@ -283,6 +324,8 @@ def section(
         note += " Columns of ABBA are of the texts whose answer is named first, those of BABA of the others."
     with sheet.details("many texts"):
         sheet.numbers_of("many", tables, note, what="many texts", missing="–")
+        if ahead is not None:
+            sheet.numbers_of("many-ahead", ahead_means, ahead.note, ahead.what, "–")
         texts = pd.DataFrame(read_prompts)
         if not any(orders):
             texts = texts.drop(columns="order")
@@ -314,6 +357,34 @@ def _averages(
     if len(found[0][1]) == 1:
         return averaged(tables, columns, orders, groups)
     return averaged_patches(tables, [own[0] - own[1] for _, own in found], orders, groups)
+
+
+def _measured_ahead(
+    scene: Scene,
+    ahead: Ahead,
+    prompts: Sequence[Prompt],
+    options: Mapping[str, Any],
+    refused: Left,
+) -> pd.DataFrame:
+    """The means of what is measured ahead, over all texts that can be; where none can, `refused` gets the reasons."""
+    jobs = several(
+        scene.run,
+        measured,
+        [(ahead.function, prompt, False) for prompt in prompts],
+        "First, {} of {} texts".format,
+        "many_stop_ahead",
+        partial(SET.set, None),
+        **options,
+    )
+    if all(job.refused for job in jobs):
+        refused += [(p.text, str(job.error)) for p, job in zip(prompts, jobs, strict=True)]
+        return pd.DataFrame()
+    read = [
+        (prompt, job.value) for prompt, job in zip(prompts, jobs, strict=True) if not job.refused
+    ]
+    tables = [table for _, (table, _) in read]
+    groups = _groups(scene.lm, [prompt for prompt, _ in read])
+    return averaged(tables, ahead.columns, groups=groups)
 
 
 @dataclass(frozen=True)
@@ -402,12 +473,14 @@ def _chooses_shares() -> bool:
     return SHARES.value
 
 
-def _of_scale(clean: NDArray[np.float64], corrupt: NDArray[np.float64]) -> str:
+def _of_scale(
+    clean: NDArray[np.float64], corrupt: NDArray[np.float64], groups: Sequence[int]
+) -> str:
     """A sentence or two with a blank before them: what shares are of, and where they say nothing."""
     scale = clean - corrupt  # (n,)
-    told = f" Clean − corrupt is {plus_minus(scale.mean(), standard_error(scale))} logits."
+    told = f" Clean − corrupt is {plus_minus(scale.mean(), standard_error(scale, groups))} logits."
     # a single text has no error
-    of_scale, of_clean = (np.nan_to_num(standard_error(one)) for one in (scale, clean))
+    of_scale, of_clean = (np.nan_to_num(standard_error(one, groups)) for one in (scale, clean))
     if abs(scale.mean()) <= CLEAR * of_scale:
         told += " **These shares say nothing:** that is not clearly different from 0."
     elif clean.mean() <= CLEAR * of_clean:

@@ -1,5 +1,6 @@
 """A set of texts on "Switch parts off", "Why this token?" and "Patching": what is said is the mean of Python."""
 
+import re
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,7 +12,12 @@ from gptviz.analysis import circuit_texts
 from gptviz.analysis.activation_patching import patching
 from gptviz.analysis.answer_looks import LOOKS, NAMES, answer_looks, attention_and_projection
 from gptviz.analysis.circuit_search import parse
-from gptviz.analysis.circuit_texts import circuit_on
+from gptviz.analysis.circuit_texts import (
+    KEPT_AT_ROLES,
+    circuit_on,
+    heads_by_role,
+    strongest_roles,
+)
 from gptviz.analysis.patched_paths import path_patching
 from gptviz.analysis.ready_made import ready_made
 from gptviz.analysis.role_patches import ROLES, role_patching
@@ -479,6 +485,50 @@ def test_a_circuit_is_kept_on_many_texts(mini):
     opened(at, "numbers_many")
     picture = left_by_program(at, "in_code_many")["picture"]
     assert np.allclose(picture["logit"].to_numpy(float), mean, atol=2e-5)
+
+
+def test_a_circuit_is_kept_at_roles_that_the_page_measures(mini, monkeypatch):
+    """Where each head works, what is left there and everywhere, and the same in Python; not where no names are."""
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    written = {
+        "many_template": "When {A} and {B} left, {B} spoke to",
+        "many_lists": "A, B: Tom, Mary",
+    }
+    query = {"circuit": "0.1+5.4", "others": "mean", "many_roles": "on", "whole": "on"}
+    at = run_page("circuit", text="The man took off", many="template", **query, **written)
+    prompts = filled(mini, written["many_template"], read_lists(written["many_lists"])).prompts
+    texts = [p.text for p in prompts]
+    targets = [p.target for p in prompts]
+    heads = parse("0.1+5.4", mini)
+    by_role = heads_by_role(mini, texts, targets, heads)
+    at_roles = strongest_roles(by_role)
+    table = circuit_on(mini, texts, targets, at_roles)
+    values = table["logit"].to_numpy(float)
+    order = np.argsort(-np.abs(values), kind="stable")
+    bars = charts(at)[-1]["data"][0]
+    assert np.allclose(bars["x"], values[order], atol=2e-5) and len(values) == len(KEPT_AT_ROLES)
+    whole, own, _, nobody, everywhere = values
+    for left, told in (
+        (own, r"goes \*\*{}\*\*( the other way)? with each head at its role alone, and"),
+        (everywhere, r"and {}( the other way)? with its heads kept at every position\."),
+    ):
+        share = (left - nobody) / (whole - nobody)
+        found = re.search(told.format(percent(abs(share))), prose(at))
+        assert found and (found[1] is not None) == (share < 0)
+    for (block, head), (role,) in at_roles.items():
+        assert re.search(rf"{block}·{head}[^;]* at {re.escape(role)}", words(at))
+    assert at.toggle(key="many_roles").value and "S1 and S2 are the two mentions" in prose(at)
+    opened(at, "numbers_many-ahead")
+    assert any(
+        "lost" in frame.value and np.allclose(frame.value["lost"], by_role["lost"], atol=2e-5)
+        for frame in at.dataframe
+        if len(frame.value) == len(by_role)
+    )
+    picture = left_by_program(at, "in_code_many")["picture"]
+    assert np.allclose(picture["logit"].to_numpy(float), values, atol=2e-5)
+    at = run_page("circuit", text="The man took off", many="fact", **query)
+    assert "at its role alone" not in prose(at)
+    assert "many_roles" not in [toggle.key for toggle in at.toggle]
 
 
 @pytest.mark.parametrize("column", LOOKS)

@@ -15,9 +15,8 @@ from gptviz.ui.shell.slow import worked
 BY_ROLE = "roles"  # among what is patched in a set of texts
 
 CAPTION = (
-    "IO is the name that is the answer, S1 and S2 are the two mentions of the other name, S1+1 is the token behind "
-    "S1, and END the last one, where the answer is read. They stand at other positions in other sentences; all other "
-    "positions have no role and are left out. A hover says the standard error."
+    f"{many.OF_ROLES} They stand at other positions in other sentences; all other positions have no role and are left "
+    "out. A hover says the standard error."
 )
 
 

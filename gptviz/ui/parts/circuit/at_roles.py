@@ -1,0 +1,77 @@
+"""Over texts with two names: each head of the circuit kept at its role alone, and at which role it works."""
+
+import pandas as pd
+import streamlit as st
+
+from gptviz.analysis.circuit_passes import Heads
+from gptviz.analysis.circuit_texts import EVERYWHERE, heads_by_role, share_kept, strongest_roles
+from gptviz.analysis.role_patches import ROLES
+from gptviz.ui import many
+from gptviz.ui.sheet import Param
+from gptviz.ui.words import counted, percent
+
+AT_ROLES = Param("many_roles", bool, False)
+PARAMS = (AT_ROLES,)
+
+
+def ahead(heads: Heads) -> many.Ahead:
+    """What is measured first: at which role each head of this circuit works."""
+    return many.Ahead(
+        _switch,
+        heads_by_role,
+        1 + len(heads) * len(ROLES),
+        ["lost"],
+        lambda means: {"heads": tuple(strongest_roles(means).items())},
+        _at_which,
+        "heads by role",
+        "By how many logits the difference falls when a head of the circuit is off at this role's token alone; the "
+        "circuit's heads are kept at every other one.",
+    )
+
+
+def shares_over(means: pd.DataFrame, heads: Heads) -> str:
+    """How much of the way from no head to the whole model this circuit goes, by these means, with a blank before it.
+
+    Of heads at their roles, the same of the heads at every position stands beside it.
+    """
+    share = share_kept(means)
+    if share is None:
+        return ""
+    told = (
+        f" Of the way from no head to the whole model, this circuit of {counted(len(heads), 'head')} goes "
+        f"**{_way(share, '**')}"
+    )
+    if EVERYWHERE not in set(means["kept"]):
+        return f"{told}."
+    everywhere = share_kept(means, EVERYWHERE)
+    assert everywhere is not None  # it is the same way
+    return (
+        f"{told} with each head at its role alone, and {_way(everywhere)} with its heads kept at "
+        "every position."
+    )
+
+
+def _way(share: float, end: str = "") -> str:
+    """A share of the way, in percent; `end` stands behind the number."""
+    told = f"{percent(abs(share))}{end}"
+    if share < 0:
+        told += " the other way"
+    return told
+
+
+def _switch() -> bool:
+    """Draw the switch; return whether each head is kept at its role alone."""
+    help = "Each head of the circuit is switched off at IO, S1, S1+1, S2 and END in turn, over all these texts. It is "
+    help += "kept only where the logit difference changes most; at every other token it outputs what the heads "
+    help += f"outside the circuit do, as in Wang et al., 2022. {many.OF_ROLES}"
+    AT_ROLES.widget(st.toggle, "Keep each head only at the token where it works", help=help)
+    return AT_ROLES.value
+
+
+def _at_which(means: pd.DataFrame) -> str:
+    """The heads at each role, with a blank before it."""
+    at: dict[str, list[str]] = {role: [] for role in ROLES}
+    for (block, head), (role,) in strongest_roles(means).items():
+        at[role].append(f"{block}·{head}")
+    told = [f"{', '.join(heads)} at {role}" for role, heads in at.items() if heads]
+    return f" Each head is kept where the circuit changes most without it: {'; '.join(told)}. {many.OF_ROLES}"
