@@ -273,7 +273,7 @@ def section(
         measure = _one_measure(explained, options["direction"], kind, of_sets)
     of_scale = ""
     if column == "effect" and pairs:
-        of_scale = _of_scale(*differences.T, groups)
+        of_scale = _of_scale(differences[:, 0], differences[:, 1], groups)
     muted = ""
     if "baseline" in options:
         muted = f" A part that is off outputs {GIVES_EACH[options['baseline']]}."
