@@ -315,9 +315,7 @@ def section(
         _bars(shown, drawn_means, rows, color)
     note = f"Means over {counted(n, 'text')}. A column ending in _se is a standard error; n is the number of texts."
     if independent < n:
-        note += (
-            " Two texts that are each other’s with their two words exchanged count as one for it."
-        )
+        note += " For the errors, two texts that are each other’s with their words exchanged count as one."
     if pairs:
         note += " effect is the mean change divided by the mean of clean − corrupt, with the error of that ratio."
     if has_two(orders):
