@@ -554,7 +554,8 @@ def test_what_a_head_writes_for_a_name_stands_over_its_attention(mini, edits):
     query = {"many": "names", "block": 5, "head": 3, "whole": "on"}
     at = run_page("heads", text="The man took off", edits=edits, **query)
     prompts = ready_made(mini, "names")
-    texts, targets = [p.text for p in prompts], [p.target for p in prompts]
+    texts = [p.text for p in prompts]
+    targets = [p.target for p in prompts]
     every = attention_and_projection(lm, texts, targets)
     own = every[(every["block"] == 5) & (every["head"] == 3)]
     drawn = charts(at)[-1]["data"]

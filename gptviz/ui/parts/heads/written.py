@@ -50,7 +50,7 @@ def draw(scene: Scene, prompts: Sequence[Prompt], block: int, head: int) -> Writ
         prose(f"In none of the {counted(len(prompts), 'text')} stands one of its two words.")
         return Written(rows, prompts)
     n = points.now["text"].nunique()
-    prose(_told(points.map(correlation), n, word), "name mover", "negative name mover")
+    prose(_told(points.map(correlation), n, word))
     fig = looked_and_written(
         points.map(lambda table: table.assign(says=_says(table, prompts))),
         called,
