@@ -301,6 +301,8 @@ def _averages(
     tables = [table for table, _ in found]
     if len(found[0][1]) == 1:
         return averaged(tables, columns, orders)
+    if "role" in tables[0]:  # it stands at another position in each text
+        tables = [table.drop(columns="position") for table in tables]
     return averaged_patches(tables, [own[0] - own[1] for _, own in found], orders)
 
 

@@ -434,6 +434,7 @@ def test_patches_by_role_are_a_map_over_sentences_of_any_length(mini, monkeypatc
     assert "Nothing moves at IO, S1 and S1+1: up to there the two texts of a pair are" in words(at)
     assert "the text has ·Mary 0 times and ·Tom 0 times" in at.warning[-1].value
     opened(at, "numbers_many")
+    assert "position" not in at.dataframe[0].value  # another one in each text
     picture = left_by_program(at, "in_code_many")["picture"]
     assert np.allclose(picture["change"].to_numpy(float), change, atol=2e-5)
 
