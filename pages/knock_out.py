@@ -35,6 +35,12 @@ KEPT_WORDS = {
     "loss": "the loss",
 }
 UNITS = {"logit": "logits", "probability": "in probability (1 is all)", "loss": "nats"}
+# over many texts: where the part held the answer down
+OTHERWISE = {
+    "logit": "by how much the logit difference rises without {}",
+    "probability": "by how much the probability rises without {}",
+    "loss": "by how much the loss falls without {}",
+}
 EXAMPLES = ("A copied passage", "A name comes back", "A quotation closes")
 FIRST = 5  # tokens of the guess, before and after
 LISTED = 12  # bars of the list
@@ -458,7 +464,7 @@ said = (
 )
 words.prose(said, "residual stream", "feed-forward")
 sheet.example_row(*EXAMPLES)
-nouns = (f"what switching off {{}} {takes}", UNITS[measure])
+nouns = (f"what switching off {{}} {takes}", UNITS[measure], OTHERWISE[measure])
 many.section(
     scene,
     explained,

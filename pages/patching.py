@@ -398,6 +398,16 @@ def cells_of(site: str) -> list[tuple[int, int]]:
 # ---- what an effect is, in words ----
 
 
+def is_towards(effect: float) -> bool:
+    """Whether a patch moves the prediction of your text to the other text's, whichever of the two is clean."""
+    return (effect > 0) == (way == second.DENOISING)
+
+
+def goes_beyond(effect: float) -> bool:
+    """Whether it moves it by more than the whole way: "341 % of the way" would be none."""
+    return is_towards(effect) and abs(effect) >= 1.05
+
+
 def in_short(effect: float) -> str:
     """Say the effect of a place that is named after another: "93 %"."""
     if abs(effect) < 0.005:
@@ -405,26 +415,30 @@ def in_short(effect: float) -> str:
     if in_logits:
         sign = "+" if effect > 0 else ""
         return f"{sign}{words.significant(effect, 2)} logits"
-    is_wanted = (effect > 0) == (way == second.DENOISING)
-    if is_wanted:
+    if is_towards(effect):
         return words.percent(abs(effect))
     return f"{words.percent(abs(effect))} the other way"
 
 
 def share_and_before(both: Both[float]) -> tuple[str, str]:
     """The share of the answer, "**95 % → 93 %**"; and what it was, in brackets, where that went the other way."""
-    now = words.percent(abs(both.now))
+    written = words.percent
+    if goes_beyond(both.now):
+        written = "{:.1f} times".format
+    now = written(abs(both.now))
     short = both.map(in_short)
     if both.was is None or not short.moved:
         return f"**{now}**", ""
     if both.was * both.now > 0:
-        return f"**{words.percent(abs(both.was))} → {now}**", ""
+        return f"**{written(abs(both.was))} → {now}**", ""
     return f"**{now}**", f" (before your change: {short.was})"
 
 
 def where_to(effect: float) -> str:
     """Where a patch moves the prediction of your text, whichever of the two is clean."""
-    if (effect > 0) == (way == second.DENOISING):
+    if goes_beyond(effect):
+        return "the way to the other text’s"
+    if is_towards(effect):
         return "of the way to the other text’s"
     return "away from the other text’s"
 
@@ -748,7 +762,7 @@ if every is not None:
     # ---- many pairs ----
 
     offered = {part: f"A head’s {name}" for part, (name, _) in PARTS.items()} | SITES
-    offered[roles.BY_ROLE] = "Residual stream by role"
+    offered |= {by_role: f"{SITES[of]} by role" for by_role, of in roles.BY_ROLE.items()}
     offered[many_paths.BY_PATH] = "A head’s path to one reader"
     OF_MANY.within(offered)
     part = OF_MANY.value
@@ -757,10 +771,18 @@ if every is not None:
     )
     draw = partial(OF_MANY.choose, told, offered, label_visibility="collapsed")
     here = None
-    if part == roles.BY_ROLE:
+    if part in roles.BY_ROLE:
         of_clean = (answers[0], answers[1])
         roles.section(
-            as_before(pairs), explained, pair.clean_and_corrupt, of_clean, way, size, draw
+            as_before(pairs),
+            explained,
+            pair.clean_and_corrupt,
+            of_clean,
+            way,
+            size,
+            part,
+            PLACES[roles.BY_ROLE[part]],
+            draw,
         )
     elif part == many_paths.BY_PATH:
         own_paths = own_paths.filter([*{"change", size}])  # none where it waits

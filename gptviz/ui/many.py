@@ -136,7 +136,7 @@ def section(
     drawn: tuple[str, int],
     here: Callable[[], pd.DataFrame],
     names: Sequence[str],
-    words: tuple[str, str],
+    words: tuple[str, ...],
     passes: int,
     choice: Callable[[], Any] = lambda: None,
     more: Callable[[pd.DataFrame], str] = lambda _: "",
@@ -150,8 +150,9 @@ def section(
     The function takes a text, or a pair as its `clean` and `corrupt`. Of its `columns` `drawn` is shown, with
     its sign; `here` gives the same rows of this page's prompt, of which `explained` is asked, and is called only
     beside means; it has no rows where that is of another form. `names` are what the rows are called, `words` what
-    one is ("the share of {}") and its unit. `choice` draws what is chosen about the set, and `more` says what else
-    the means say. `color` is that of the bars where they have no sign. With a `grid` the means are a map, too.
+    one is ("the share of {}"), its unit, and what its opposite is, as which a mean below 0 is told ("by how much the
+    difference rises without {}"). `choice` draws what is chosen about the set, and `more` says what else the means
+    say. `color` is that of the bars where they have no sign. With a `grid` the means are a map, too.
     The sentence tells of the largest mean, or of the row `first`. How many means are far from 0 is no question
     then, nor where none can be below. Sentences with two names have an other text of the same kind as the page's.
     With what is measured `ahead`, the tables may have fewer rows than `names`, and nothing is said of the page's text.
@@ -161,7 +162,9 @@ def section(
     st.subheader("Over many texts", anchor=False)
     kind = other_text.kind_of(scene)
     of_sets = kind if kind in OF_NAMES else COMES_AGAIN
-    prompts, unreadable = _choose(scene, explained, pairs, of_sets)
+    prompts, unreadable = _choose(
+        scene, explained, pairs, of_sets, "baseline" in options and OF_ABC.value
+    )
     choice()
     if explained.is_chosen:
         prompts = [_asked_by(explained, prompt) for prompt in prompts]
@@ -169,7 +172,7 @@ def section(
         prompts = [_in_order(scene.lm, prompt) for prompt in prompts]
     if pairs and prompts and _chooses_shares():
         drawn = "effect", 1
-        words = words[0], "of clean − corrupt"
+        words = words[0], "of clean − corrupt", *words[2:]
     in_abc = "baseline" in options and _chooses_abc(prompts)
     if in_abc:
         options = {**options, "baseline": ABC}
@@ -238,17 +241,22 @@ def section(
     groups = _groups(scene.lm, read_prompts)
     tables = per_text.map(partial(_averages, columns=columns, orders=orders, groups=groups))
     column, sign = drawn
-    noun, unit = words
+    noun, unit, *below = words
     means = tables.map(
         lambda t: (sign * t[column].to_numpy(float), t[f"{column}_se"].to_numpy(float))
     )
     mean, error = means.now
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
+    told = rows[0]
+    if first is not None:
+        told = first
+    said = 1  # the sign that the sentence gives the numbers
+    if below and mean[told] < 0:
+        noun = below[0]
+        said = -1
     if first is None:
-        told = rows[0]
         subject = f"the largest of {counted(len(mean), 'mean')} is {noun.format(names[told])}:"
     else:
-        told = first
         subject = f"{noun.format(names[told])} is"
     differences = np.array([own for _, own in results])  # (n, texts of a prompt)
     logits = differences[:, 0]
@@ -263,9 +271,8 @@ def section(
             over += " and single texts"
     statistic = f"mean ± standard error{over}, n = {n}"
     if means.was is not None:
-        statistic = (
-            f"before the change {plus_minus(*(values[told] for values in means.was))}; {statistic}"
-        )
+        was, was_error = (values[told] for values in means.was)
+        statistic = f"before the change {plus_minus(said * was, was_error)}; {statistic}"
     above = "In the text above"
     measure = ""
     if pairs:
@@ -295,16 +302,16 @@ def section(
     if not in_abc and ahead is None:  # the text above is measured with the bar's baseline
         own = here()
     if column in own:
-        of_own = f"{above} it is {significant(sign * own[column].iloc[told])}{measure}. "
+        of_own = f"{above} it is {significant(said * sign * own[column].iloc[told])}{measure}. "
     said_ahead = ""
     if ahead is not None:
         said_ahead = ahead.says(ahead_means)
     prose(
         f"Over **{counted(n, 'text')}**, {subject} "
-        f"**{plus_minus(mean[told], error[told])}** {unit} ({statistic}). "
+        f"**{plus_minus(said * mean[told], error[told])}** {unit} ({statistic}). "
         f"{of_own}The logit difference itself is {plus_minus(logits.mean(), spread)} on average, and above 0 "
         f"in {(logits > 0).sum()} of {counted(n, 'text')}.{of_scale}{certainty}"
-        f"{_by_order(tables.now.iloc[told], drawn, logits, orders, groups)}{muted}{more(tables.now)}"
+        f"{_by_order(tables.now.iloc[told], (column, said * sign), logits, orders, groups)}{muted}{more(tables.now)}"
         f"{said_ahead}"
     )
     drawn_means = _Means(means, names[: len(mean)], unit, n, muted)
@@ -328,6 +335,10 @@ def section(
         if not any(orders):
             texts = texts.drop(columns="order")
         texts = texts.map(lambda cell: show_id(scene.lm, cell) if isinstance(cell, int) else cell)
+        # of each text, and of a pair of the corrupt one
+        texts["logit difference"] = logits
+        if pairs:
+            texts["of the corrupt text"] = differences[:, 1]
         sheet.numbers_of("many-texts", texts, what="the set of texts", missing="–")
         arguments: dict[str, Any] = {
             "clean" if pairs else "text": [item.text for item in read_prompts]
@@ -354,6 +365,8 @@ def _averages(
     tables = [table for table, _ in found]
     if len(found[0][1]) == 1:
         return averaged(tables, columns, orders, groups)
+    if "role" in tables[0]:  # it stands at another position in each text
+        tables = [table.drop(columns="position") for table in tables]
     return averaged_patches(tables, [own[0] - own[1] for _, own in found], orders, groups)
 
 
@@ -560,11 +573,11 @@ def _one_measure(explained: Question, direction: str, kind: str | None, of_sets:
 
 
 def _choose(
-    scene: Scene, explained: Question, pairs: bool, others: str
+    scene: Scene, explained: Question, pairs: bool, others: str, abc: bool
 ) -> tuple[list[Prompt], Left]:
     """Draw the choice of the set; return the texts that can be read, and why others cannot.
 
-    `others` is the kind of the other texts of sentences with two names.
+    `others` is the kind of the other texts of sentences with two names. With `abc` these are not told of.
     """
     lm = scene.lm
     SET.within((*KINDS, TEMPLATE, FILE))
@@ -604,15 +617,15 @@ def _choose(
     options: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
     st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **options)
     if SET.value == TEMPLATE:
-        return _of_template(lm, explained, others), []
+        return _of_template(lm, explained, others, abc), []
     if SET.value in KINDS:
         prompts = ready_made(lm, SET.value)
         if SET.value == NAMES and others != COMES_AGAIN:  # as they are made
             prompts = with_others_of(lm, prompts, others)
         caption = f"Too few of the words are single tokens of {escaped(lm.name)}, so there are no sentences."
         if prompts:
-            caption = _for_example(prompts[0], "Each sentence has its own answer", explained)
-            if SET.value == NAMES:
+            caption = _for_example(prompts[0], "Each sentence has its own answer", explained, abc)
+            if SET.value == NAMES and not abc:
                 caption += f" {capital(others)}, in each of them."
             caption += _why_in_pairs(lm, prompts)
         too_long = left_out(lm) if SET.value == NAMES else {}
@@ -659,14 +672,19 @@ def _why_in_pairs(lm: LanguageModel, prompts: Sequence[Prompt]) -> str:
     )
 
 
-def _for_example(prompt: Prompt, about: str, explained: Question) -> str:
-    """A sentence about what is measured in the set, and whose the bar's answer is; a prompt and its other text."""
+def _for_example(prompt: Prompt, about: str, explained: Question, abc: bool) -> str:
+    """A sentence about what is measured in the set, and whose the bar's answer is; a prompt and its other text.
+
+    In ABC means, which sentences with two names have, the other text plays no part.
+    """
     token, against = (as_code(str(word).replace(" ", "·")) for word in prompt.target)
-    return (
+    told = (
         f"{about}; the bar’s, {as_code(explained.shown)}, is that of the text above alone. For example "
-        f"{as_code(beginning(prompt.text, SHOWN))}: {token}, instead of {against}. The other text: "
-        f"{as_code(beginning(prompt.other or '', SHOWN))}."
+        f"{as_code(beginning(prompt.text, SHOWN))}: {token}, instead of {against}."
     )
+    if abc and prompt.order:
+        return told
+    return f"{told} The other text: {as_code(beginning(prompt.other or '', SHOWN))}."
 
 
 def _of_file(prompts: Sequence[Prompt], explained: Question) -> str:
@@ -709,8 +727,11 @@ def _of_bar(explained: Question) -> tuple[int | None, ...]:
     return ()
 
 
-def _of_template(lm: LanguageModel, explained: Question, kind: str) -> list[Prompt]:
-    """Draw the boxes of the template and its lists; return its sentences, or say what is wrong."""
+def _of_template(lm: LanguageModel, explained: Question, kind: str, abc: bool) -> list[Prompt]:
+    """Draw the boxes of the template and its lists; return its sentences, or say what is wrong.
+
+    `kind` and `abc` are as `_choose` has them.
+    """
     for param in (SENTENCE, LISTS):
         param.within(templates.LONGEST)
     options: dict[str, Any] = {"max_chars": templates.LONGEST}
@@ -728,7 +749,7 @@ def _of_template(lm: LanguageModel, explained: Question, kind: str) -> list[Prom
     if found.prompts:
         about = "The answer of each sentence is its {A}, instead of its {B}"
         captions.append(
-            _for_example(found.prompts[0], about, explained) + _why_in_pairs(lm, found.prompts)
+            _for_example(found.prompts[0], about, explained, abc) + _why_in_pairs(lm, found.prompts)
         )
     if found.left_out:
         reasons = [

@@ -100,7 +100,12 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
         assert np.allclose(errors, error[in_map].reshape(shape), atol=2e-5)
     said = words(at)
     first = order[0]
-    assert f"**{plus_minus(mean[first], error[first])}**" in said and f"n = {n})" in said
+    shown = mean[first]
+    if page == "knock_out":  # nothing is taken away that is below 0
+        assert ("rises without" in said) == (shown < 0)
+        assert (" takes away: **" in said) == (shown > 0)
+        shown = abs(shown)
+    assert f"**{plus_minus(shown, error[first])}**" in said and f"n = {n})" in said
     texts = [pair[0] for pair in PAIRS] if page == "patching" else TEXTS
     rows = [lm.trace(text, keep=[]).logits(-1).double() for text in texts]
     if page == "patching":
@@ -121,7 +126,14 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
     assert all(reason in out for reason in REASONS[page == "patching"])
     monkeypatch.setattr(Queue, "start", lambda *_: pytest.fail("it is worked out again"))
     opened(at, "numbers_many", "numbers_many-texts")
-    assert at.dataframe[0].value["n"].eq(n).all() and len(at.dataframe[1].value) == n
+    assert at.dataframe[0].value["n"].eq(n).all()
+    assert np.allclose(at.dataframe[1].value["logit difference"], own, atol=1e-4)
+    if page == "patching":
+        last = [lm.trace(pair[1], keep=[]).logits(-1).double() for pair in PAIRS]
+        theirs = [
+            float(row[mine.argmax()] - row.max()) for row, mine in zip(last, rows, strict=True)
+        ]
+        assert np.allclose(at.dataframe[1].value["of the corrupt text"], theirs, atol=1e-4)
     picture = left_by_program(at, "in_code_many")["picture"]
     assert np.allclose(sign * picture[column].to_numpy(float), mean, atol=2e-5)
 
@@ -256,6 +268,9 @@ def test_the_two_orders_of_names_stand_apart(mini, page, monkeypatch):
     texts = [*(p.text for p in prompts), "The man took off"]
     of_all = function(texts, [*(p.target for p in prompts), None])
     largest = int(of_all[column].abs().argmax())
+    said = 1
+    if page == "knock_out" and of_all[column][largest] > 0:  # the difference rises without it
+        said = -1
     apart = []
     for place in (0, 1):  # whether the answer, or the other name, is the second word
         own = [p for p in prompts if p.text.split()[1] == p.target[place][1:]]
@@ -267,7 +282,7 @@ def test_the_two_orders_of_names_stand_apart(mini, page, monkeypatch):
         itself = plus_minus(np.mean(ahead), error_over_pairs(ahead, own))
         order = ("ABBA", "BABA")[place]
         first = ("the answer is named first", "the other name is")[place]
-        mean = plus_minus(sign * row[column], row[f"{column}_se"])
+        mean = plus_minus(said * sign * row[column], row[f"{column}_se"])
         apart.append(
             f"**{mean}** where {first} ({order}, n = {len(own)}; logit difference {itself})"
         )
@@ -313,8 +328,10 @@ def test_muted_parts_give_their_abc_means(mini, page, monkeypatch):
     assert np.allclose(charts(at)[-1]["data"][0]["x"], values[order], atol=2e-5)
     assert "three different names (ABC), position by position." in prose(at)
     assert "In the text above it is" not in prose(at) and at.toggle(key="many_abc").value
+    assert "The other text:" not in prose(at)  # which plays no part
     at = run_page(page, **query, **asked, many="fact", whole="on")
     assert "In the text above it is" in prose(at) and "(ABC)" not in prose(at)
+    assert "The other text:" in prose(at)
 
 
 OF_NAMES = [
@@ -423,6 +440,24 @@ def in_paths_above(lm, receivers):
     return found["change"].to_numpy(float)
 
 
+@pytest.mark.parametrize("site", ["attn_out", "mlp_out"])
+def test_what_a_block_adds_is_patched_by_role_as_well(mini, site, monkeypatch):
+    """With the names exchanged, which IO, S1 and S2 read, something moves at each role."""
+    monkeypatch.setattr(slow, "UNASKED", 10**15)
+    pairs = [
+        ("When Mary and Tom left, Tom spoke to", "When Tom and Mary left, Mary spoke to"),
+        ("Then Tom met Mary, and Tom gave a key to", "Then Mary met Tom, and Mary gave a key to"),
+    ]
+    lines = ["\t".join([*pair, "·Mary", "·Tom"]) for pair in pairs]
+    query = {"other": "The girl took off", "patch_many": f"roles_{site}"}
+    at = of_set("patching", lines, **query)
+    texts = map(list, zip(*pairs, strict=True))
+    table = role_patching(mini, *texts, (" Mary", " Tom"), site, "noising")
+    change = table["change"].to_numpy(float).reshape(-1, len(ROLES))
+    assert np.allclose(charts(at)[-1]["data"][0]["z"], change, atol=2e-5)
+    assert "Nothing moves at" not in words(at)
+
+
 def test_patches_by_role_are_a_map_over_sentences_of_any_length(mini, monkeypatch):
     """Two of a file have other lengths, and a third one has no roles; the text above has none either."""
     monkeypatch.setattr(slow, "UNASKED", 10**15)
@@ -443,8 +478,10 @@ def test_patches_by_role_are_a_map_over_sentences_of_any_length(mini, monkeypatc
     mean = f"**{plus_minus(change[largest], error[largest])}** logits"
     assert f"a patch of the residual stream into {name} moves: {mean}" in words(at)
     assert "In the two texts above it is" not in words(at)
+    assert "Nothing moves at IO, S1 and S1+1: up to there the two texts of a pair are" in words(at)
     assert "the text has ·Mary 0 times and ·Tom 0 times" in at.warning[-1].value
     opened(at, "numbers_many")
+    assert "position" not in at.dataframe[0].value  # another one in each text
     picture = left_by_program(at, "in_code_many")["picture"]
     assert np.allclose(picture["change"].to_numpy(float), change, atol=2e-5)
 

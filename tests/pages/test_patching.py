@@ -233,6 +233,20 @@ def test_it_says_which_way_a_patch_moves_the_prediction(run_page, mini, way):
     assert "of the way to the other’s." in first
 
 
+def test_more_than_the_whole_way_is_said_in_times(run_page, mini):
+    texts = [f"When Tom and Mary went home, {name} gave it to" for name in ("Tom", "Mary")]
+    made = Patch("resid_pre", 4, position=7).edit(mini.encode(texts[1]))
+    mary, tom = (mini.encode(word)[0] for word in (" Mary", " Tom"))
+    ends = [mini.trace(text, keep=[]).logits(-1) for text in texts]
+    patched = mini.trace(texts[0], keep=[], edits=[made]).logits(-1)
+    own, theirs, with_it = (float(row[mary] - row[tom]) for row in (*ends, patched))
+    share = (with_it - own) / (theirs - own)
+    assert share > 1.05
+    at = run_page("patching", text=texts[0], other=texts[1], edits=made)
+    said = f"It moves the prediction **{share:.1f} times** the way to the other text’s."
+    assert said in prose(at)
+
+
 @pytest.mark.parametrize("way", ["denoising", "noising"])
 def test_a_patch_of_the_wrong_sign_moves_away(run_page, mini, way):
     texts = ["When Tom and Mary left, Tom spoke to", "When Mary and Tom left, Mary spoke to"]
