@@ -145,7 +145,8 @@ def _measured(table: pd.DataFrame, called: dict[str, str], word: str, norm: str)
     return (
         f"Each point is a {word} of one text. Attention to one that stands there twice is summed. What the head "
         f"writes is its direct contribution to the {word}’s logit, minus the mean of all logits, with the final "
-        f"{norm}’s divisor held: in papers its projection. A *name mover* rises, a negative one falls.{both} A click opens the text."
+        f"{norm}’s divisor held: in papers its projection. A *name mover* rises, a negative one falls.{both} "
+        "A click opens the text."
     )
 
 
