@@ -300,7 +300,10 @@ def looked_and_written(
 
 def _words(points: pd.DataFrame, name: str, marker: dict[str, Any]) -> dict[str, Any]:
     """The points of one kind of word."""
-    says = [[int(point.text), marks.safe(point.says)] for point in points.itertuples()]
+    says = [
+        [int(point.text), marks.safe(point.says).replace("\n", "<br>")]
+        for point in points.itertuples()
+    ]
     hover = {"hovertemplate": "%{customdata[1]}<extra></extra>"}
     return _dots(name, points["attention"], points["projection"], says, marker, **hover)
 

@@ -1,5 +1,6 @@
 """The page "What each head does" through AppTest: what is drawn of every head is what its analysis gives."""
 
+import json
 import math
 import re
 from types import SimpleNamespace
@@ -122,7 +123,10 @@ def test_what_is_known_in_general_stands_beside_this_text(run_page, known):
     cells = np.array(here["data"][0]["z"])
     assert set(cells[:, 0::4].flat) == {cells.max()}
     opened(at, "numbers_heads-general", "in_code_general")
-    assert np.allclose(at.dataframe[0].value["ov_copying"], known["ov_copying"])
+    table = at.dataframe[0]
+    assert np.allclose(table.value["ov_copying"], known["ov_copying"])
+    columns = json.loads(table.proto.columns)
+    assert columns["copies"]["label"] == "duplicate (copies)"  # copies_top5 is what a head writes
     assert "picture = general(lm)" in at.code[-1].value
 
 

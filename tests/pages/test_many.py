@@ -653,7 +653,7 @@ def test_a_head_writes_no_word_that_stands_in_no_text():
         (
             0.5,
             24,
-            "How much it looks says little about what it writes: r = **0.50** over 24 texts.",
+            "That it writes more where it looks more is not shown: r = **0.50** over 24 texts.",
         ),
         (1.0, 9, "r = **1.00** over 9 texts: too few to tell"),
         (1.0, 10, "it writes more of it: r = **1.00** over 10 texts."),

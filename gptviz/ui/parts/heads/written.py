@@ -127,7 +127,7 @@ def _told(r: Both[float], n: int, word: str) -> str:
         return f"{said}: too few to tell whether it writes what it looks at."
     # Fisher's z; a text's two points are no more than one text
     if abs(math.atanh(min(abs(r.now), 1 - 1e-9))) * math.sqrt(n - 3) < many.SURE:
-        return f"How much it looks says little about what it writes: {said}."
+        return f"That it writes more where it looks more is not shown: {said}."
     way = "more" if r.now > 0 else "less"
     return f"Where it looks more at a {word}, it writes {way} of it: {said}."
 
@@ -143,18 +143,18 @@ def _measured(table: pd.DataFrame, called: dict[str, str], word: str, norm: str)
     if len(apart) == len(called):
         both = f" Each alone: r = {', '.join(apart)}."
     return (
-        f"A point is a text’s {word}. Attention to one that stands there twice is summed. What the head writes is its "
-        f"direct contribution to the {word}’s logit, minus the mean of all logits, with the final {norm}’s divisor "
-        f"held: in papers its projection. A *name mover* rises, a negative one falls.{both} A click opens the text."
+        f"Each point is a {word} of one text. Attention to one that stands there twice is summed. What the head "
+        f"writes is its direct contribution to the {word}’s logit, minus the mean of all logits, with the final "
+        f"{norm}’s divisor held: in papers its projection. A *name mover* rises, a negative one falls.{both} "
+        "A click opens the text."
     )
 
 
 def _says(table: pd.DataFrame, prompts: Sequence[Prompt]) -> list[str]:
-    """The hovers: the text's number, its word and both numbers."""
+    """The hovers: the text's number, its word and both numbers; in a second line how the text begins."""
     return [
-        f"text {row.text}: {many.beginning(prompts[row.text].text, BEGINNING)} | "
-        f"{row.token.replace(' ', '·')}: attention {significant(row.attention)}, "
-        f"writes {significant(row.projection)}"
+        f"text {row.text}, {row.token.replace(' ', '·')}: attention {significant(row.attention)}, "
+        f"writes {significant(row.projection)}\n{many.beginning(prompts[row.text].text, BEGINNING)}"
         for row in table.itertuples()
     ]
 
