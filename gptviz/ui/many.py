@@ -219,10 +219,10 @@ def section(
             )
         for prompt, work, unchanged_job in zip(prompts, jobs, unchanged_jobs, strict=True):
             try:
-                result, unchanged_result = work.value, unchanged_job.value
-                read_prompts.append(prompt)
+                result = work.value
+                unchanged_results.append(unchanged_job.value)
                 results.append(result)
-                unchanged_results.append(unchanged_result)
+                read_prompts.append(prompt)
             except ValueError as problem:
                 refused.append((prompt.text, str(problem)))
     if refused:
