@@ -287,6 +287,6 @@ def test_what_has_no_role_is_said(mini: LanguageModel):
     with pytest.raises(ValueError, match="give length, the number of the text's tokens"):
         edits_of(mini, {(5, 4): [8]})
     # positions by their numbers need no names
-    table = circuit_on(mini, "The man took off", None, {(5, 4): [-1]}, "zero")
-    again = circuit_on(mini, "The man took off", None, {(5, 4): [3]}, "zero")
+    table = circuit_on(mini, "The man took off", None, {(0, 1): [-1]}, "zero")
+    again = circuit_on(mini, "The man took off", None, {(0, 1): [3]}, "zero")
     assert table.equals(again) and table["logit"][1] != table["logit"][4]
