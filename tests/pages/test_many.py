@@ -5,6 +5,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import streamlit as st
 
@@ -27,6 +28,7 @@ from gptviz.digits import percent, plus_minus, significant
 from gptviz.figures.theme import palette
 from gptviz.jobs import Queue
 from gptviz.ui import many
+from gptviz.ui.parts.circuit import at_roles
 from gptviz.ui.parts.heads import looking, written
 from gptviz.ui.shell import slow
 from tests.pages.conftest import run_page
@@ -538,8 +540,8 @@ def test_a_circuit_is_kept_at_roles_that_the_page_measures(mini, monkeypatch):
     targets = [p.target for p in prompts]
     heads = parse("0.1+5.4", mini)
     by_role = heads_by_role(mini, texts, targets, heads)
-    at_roles = strongest_roles(by_role)
-    table = circuit_on(mini, texts, targets, at_roles)
+    strongest = strongest_roles(by_role)
+    table = circuit_on(mini, texts, targets, strongest)
     values = table["logit"].to_numpy(float)
     order = np.argsort(-np.abs(values), kind="stable")
     bars = charts(at)[-1]["data"][0]
@@ -552,7 +554,7 @@ def test_a_circuit_is_kept_at_roles_that_the_page_measures(mini, monkeypatch):
         share = (left - nobody) / (whole - nobody)
         found = re.search(told.format(percent(abs(share))), prose(at))
         assert found and (found[1] is not None) == (share < 0)
-    for (block, head), (role,) in at_roles.items():
+    for (block, head), (role,) in strongest.items():
         assert re.search(rf"{block}·{head}[^;]* at {re.escape(role)}", words(at))
     assert at.toggle(key="many_roles").value and "S1 and S2 are the two mentions" in prose(at)
     opened(at, "numbers_many-ahead")
@@ -566,6 +568,22 @@ def test_a_circuit_is_kept_at_roles_that_the_page_measures(mini, monkeypatch):
     at = run_page("circuit", text="The man took off", many="fact", **query)
     assert "at its role alone" not in prose(at)
     assert "many_roles" not in [toggle.key for toggle in at.toggle]
+
+
+def test_both_ways_are_said_of_a_circuit_at_its_roles():
+    """With little way to go the logit difference alone, and nothing of heads that are at every position anyway."""
+    table = pd.DataFrame({"kept": KEPT_AT_ROLES, "logit_se": 0.25})
+    heads = ((0, 1), (5, 4))
+    for logits, told in (
+        ([2.0, 0.5, 0, 0.0, 1.0], "goes **25 %** with each head at its role alone, and 50 % with"),
+        ([2.0, -0.5, 0, 0.0, -1.0], "**25 %** the other way with each head at its role alone, and"),
+        ([2.0, -0.5, 0, 0.0, -1.0], "and 50 % the other way with its heads kept"),
+        ([0.05, 0.5, 0, 0.0, 1.0], " With its heads kept at every position it is +1.00 ± 0.25 log"),
+    ):
+        assert told in at_roles.shares_over(table.assign(logit=logits), heads)
+    everywhere = table.assign(logit=[2.0, 0.5, 0, 0.0, 1.0])[:4]
+    assert at_roles.shares_over(everywhere, heads).endswith("circuit of 2 heads goes **25 %**.")
+    assert at_roles.shares_over(everywhere.assign(logit=0.0), heads) == ""
 
 
 @pytest.mark.parametrize("column", LOOKS)

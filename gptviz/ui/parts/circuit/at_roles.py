@@ -6,6 +6,7 @@ import streamlit as st
 from gptviz.analysis.circuit_passes import Heads
 from gptviz.analysis.circuit_texts import EVERYWHERE, heads_by_role, share_kept, strongest_roles
 from gptviz.analysis.role_patches import ROLES
+from gptviz.digits import plus_minus
 from gptviz.ui import many
 from gptviz.ui.sheet import Param
 from gptviz.ui.words import counted, percent
@@ -32,21 +33,28 @@ def ahead(heads: Heads) -> many.Ahead:
 def shares_over(means: pd.DataFrame, heads: Heads) -> str:
     """How much of the way from no head to the whole model this circuit goes, by these means, with a blank before it.
 
-    Of heads at their roles, the same of the heads at every position stands beside it.
+    Of heads at their roles, the same of the heads at every position stands beside it; where there is little way to go,
+    the logit difference alone.
     """
+    everywhere = means[means["kept"] == EVERYWHERE]
     share = share_kept(means)
-    if share is None:
+    if share is None and len(everywhere) == 0:
         return ""
+    if share is None:
+        row = everywhere.iloc[0]
+        told = plus_minus(row["logit"], row["logit_se"])
+        return f" With its heads kept at every position it is {told} logits."
     told = (
         f" Of the way from no head to the whole model, this circuit of {counted(len(heads), 'head')} goes "
         f"**{_way(share, '**')}"
     )
-    if EVERYWHERE not in set(means["kept"]):
+    share_everywhere = None
+    if len(everywhere) > 0:
+        share_everywhere = share_kept(means, EVERYWHERE)
+    if share_everywhere is None:
         return f"{told}."
-    everywhere = share_kept(means, EVERYWHERE)
-    assert everywhere is not None  # it is the same way
     return (
-        f"{told} with each head at its role alone, and {_way(everywhere)} with its heads kept at "
+        f"{told} with each head at its role alone, and {_way(share_everywhere)} with its heads kept at "
         "every position."
     )
 
