@@ -429,7 +429,7 @@ def test_a_share_is_the_ratio_of_means_of_python(mini, what, monkeypatch):
     ],
 )
 def test_shares_say_nothing_without_a_scale_or_a_right_answer(clean, corrupt, says):
-    told = many._of_scale(np.array(clean), np.array(corrupt))
+    told = many._of_scale(np.array(clean), np.array(corrupt), [])
     assert ("These shares say" in told) == (says is not None)
     assert says is None or f"**These shares say {says}" in told
 
