@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+import numpy as np
 import pytest
 
 from gptviz.analysis.prompts import indirect_objects
@@ -99,6 +100,16 @@ def test_the_texts_of_each_order_are_asked_apart(mini):
         )
     assert bench.orders == [prompt.order for prompt in prompts]
     assert apart["BABA"].by_order() == {} and mini.which_part("The man took off").orders == [None]
+
+
+def test_the_error_of_the_difference_is_over_pairs_with_the_names_exchanged(mini):
+    prompts = indirect_objects(mini, 6, exchanged=True)
+    words = zip(*(prompt.target for prompt in prompts), strict=True)
+    bench = mini.which_part([prompt.text for prompt in prompts], *map(list, words))
+    of_pairs = np.reshape(bench.differences, (3, 2)).mean(axis=1)
+    assert bench.logit_difference == pytest.approx(of_pairs.mean())
+    assert bench.logit_difference_se == pytest.approx(of_pairs.std(ddof=1) / 3**0.5)
+    assert np.isnan(mini.which_part("The man took off").logit_difference_se)
 
 
 REPEATS = "The little birds sang beside the red mill. The little birds sang beside the red"
