@@ -258,7 +258,7 @@ def _names(places: NDArray[np.float64], is_chosen: NDArray[np.bool_]) -> dict[in
 
 # of the answer, and of what might be said instead: colour does not stand alone
 OF_WORDS = (("circle", 4), ("diamond", 2))  # of the palette's heads: purple and green
-ROOM_TO_THE_LEFT = 0.03  # of the axis, before an attention of 0
+ROOM_TO_THE_LEFT = 0.03  # of the axis, before an attention of 0: there is none below
 
 
 def looked_and_written(
@@ -288,7 +288,8 @@ def looked_and_written(
         best = marks.line(theme.quiet, 2)
         traces.append(marks.stroke(ends, start + slope * ends, best, name="best straight line"))
     every = pd.concat(points.all)
-    across = {"range": [-ROOM_TO_THE_LEFT, max(0.1, 1.07 * every["attention"].max())]}
+    farthest = max(0.1, 1.07 * every["attention"].max())
+    across = {"range": [-ROOM_TO_THE_LEFT * farthest, farthest]}
     layout = {
         "xaxis": {"title": {"text": axes[0]}} | across,
         "yaxis": {"title": {"text": axes[1]}} | _range([0.0, *every["projection"]]),
