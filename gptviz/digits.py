@@ -5,6 +5,8 @@ ui/components/kernel.js has the same rules for the browser.
 
 import math
 
+ROUNDING = 1e-6  # of a mean: an error below that is float32's rounding
+
 
 def fixed(value: float, decimals: int) -> str:
     """A number with `decimals` decimals: `fixed(-0.25, 2)` is "−0.25". Zero has no sign."""
@@ -42,7 +44,7 @@ def plus_minus(value: float, error: float) -> str:
     """A mean with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
     known = math.isfinite(error)
     decimals = 4
-    if known and error > 0:
+    if known and error > ROUNDING * abs(value):
         decimals = max(0, 1 - math.floor(math.log10(error)))
     mean = fixed(value, decimals)
     if value > 0:

@@ -265,8 +265,8 @@ def section(
     over = ""
     counts = "text"  # what a standard error is over
     if independent < n:
-        counts = "pair"
-        over = f" over {counted(independent, 'pair')}"
+        counts = "exchanged pair"
+        over = f" over {counted(independent, counts)}"
         if 2 * independent > n:
             over += " and single texts"
     statistic = f"mean ± standard error{over}, n = {n}"

@@ -233,7 +233,7 @@ def test_the_errors_of_names_are_over_pairs(mini, monkeypatch):
     at = run_page("why", text="The man took off", many="names")
     prompts = ready_made(mini, "names")
     said = words(at)
-    assert "(mean ± standard error over 12 pairs, n = 24)" in said
+    assert "(mean ± standard error over 12 exchanged pairs, n = 24)" in said
     reason = "two names exchanged, so that a name the model likes to say does not count."
     assert f"Every second sentence has the {reason}" in said
     ids = [[mini.encode(word)[0] for word in one.target] for one in prompts]
@@ -288,7 +288,7 @@ def test_the_two_orders_of_names_stand_apart(mini, page, monkeypatch):
         apart.append(
             f"**{mean}** where {first} ({order}, n = {len(own)}; logit difference {itself})"
         )
-    assert "standard error over 13 pairs and single texts, n = 20)" in words(at)
+    assert "standard error over 13 exchanged pairs and single texts, n = 20)" in words(at)
     assert f"The two orders of names apart: {', '.join(apart)}." in words(at)
     opened(at, "numbers_many", "numbers_many-texts")
     table, of_texts = (at.dataframe[i].value for i in (0, 1))
