@@ -27,7 +27,8 @@ from gptviz.both import Both
 from gptviz.digits import percent, plus_minus, significant
 from gptviz.figures.theme import palette
 from gptviz.jobs import Queue
-from gptviz.ui import many
+from gptviz.ui.many import sets
+from gptviz.ui.many.said import Found, of_scale
 from gptviz.ui.parts.circuit import at_roles
 from gptviz.ui.parts.heads import looking, written
 from gptviz.ui.shell import slow
@@ -429,7 +430,8 @@ def test_a_share_is_the_ratio_of_means_of_python(mini, what, monkeypatch):
     ],
 )
 def test_shares_say_nothing_without_a_scale_or_a_right_answer(clean, corrupt, says):
-    told = many._of_scale(np.array(clean), np.array(corrupt), [])
+    measured = [(pd.DataFrame(), ends) for ends in zip(clean, corrupt, strict=True)]
+    told = of_scale(Found([], Both(measured), []))
     assert ("These shares say" in told) == (says is not None)
     assert says is None or f"**These shares say {says}" in told
 
@@ -736,13 +738,13 @@ def test_a_template_is_filled_once_and_its_example_is_short(monkeypatch):
     filler = "The old house stood there and nobody knew why. " * 10
     written = {"many_template": f"{filler}{{A}} saw", "many_lists": "A, B: Tom, John"}
     asked = []
-    plain = many.templates.filled
+    plain = sets.templates.filled
 
     def counting(lm, template, lists, **other):
         asked.append(template)
         return plain(lm, template, lists, **other)
 
-    monkeypatch.setattr(many.templates, "filled", counting)
+    monkeypatch.setattr(sets.templates, "filled", counting)
     monkeypatch.setattr(slow, "UNASKED", 1)
     at = run_page("why", text="The man took off", many="template", **written)
     shown = next(one.value for one in at.caption if "For example" in one.value)
@@ -770,19 +772,19 @@ def test_a_text_with_two_names_gives_its_template_in_one_click(mini, monkeypatch
         ("\ufeffé\tè\n".encode(), ("é\tè",)),
         (b"\xff\xfe\x00", "not UTF-8 text"),
         (b"\n \n", "contains no text"),
-        (b"x\n" * 300, ("x",) * many.MOST),
+        (b"x\n" * 300, ("x",) * sets.MOST),
     ],
 )
 def test_a_file_is_read_line_by_line(monkeypatch, content, lines):
-    state = {many._BOX: SimpleNamespace(getvalue=lambda: content)}
+    state = {sets.BOX: SimpleNamespace(getvalue=lambda: content)}
     monkeypatch.setattr(st, "session_state", state)
     monkeypatch.setattr(st, "toast", lambda text: None)
-    many._opened()
-    found = state[many._LINES]
+    sets._opened()
+    found = state[sets.LINES]
     assert found == lines if isinstance(lines, tuple) else lines in found
     assert state["many"] == "file"
-    state[many._BOX] = None  # taken away again
-    many._opened()
+    state[sets.BOX] = None  # taken away again
+    sets._opened()
     assert state["many"] is None
 
 

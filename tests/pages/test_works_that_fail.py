@@ -21,7 +21,7 @@ UI = Path(gptviz.__file__).parent / "ui"
 CALLERS = {
     "shell/muted.py": ("knock_out", {}, ()),
     "shell/page.py": ("next_token", {"edits": "z.4.3=sample"}, ()),
-    "many.py": ("why", {"many": "names"}, ()),
+    "many/__init__.py": ("why", {"many": "names"}, ()),
     "pages/patching.py": (
         "patching",
         {"text": "The man took off", "other": "The girl took off"},
