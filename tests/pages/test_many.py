@@ -634,9 +634,9 @@ def test_what_a_head_writes_for_a_name_stands_over_its_attention(mini, edits):
     r = own[["attention", "projection"]].corr().iloc[0, 1]
     assert r > 0.5 and f"it writes more of it: r = **{r:.2f}" in prose(at)
     apart = [own[own["name"] == n][["attention", "projection"]].corr().iloc[0, 1] for n in NAMES]
-    assert all(
-        f"{alone:.2f} for {shown}" in words(at) for shown, alone in zip(called, apart, strict=True)
-    )
+    for (shown, name), alone in zip(called.items(), apart, strict=True):
+        looks = own[own["name"] == name]["attention"].mean()
+        assert f"{alone:.2f} for {shown}, mean attention {looks:.2f}" in words(at)
     opened(at, "numbers_heads-written")
     table = next(one.value for one in at.dataframe if "projection" in one.value)
     assert np.allclose(table["projection"], own["projection"], atol=2e-5)

@@ -134,7 +134,7 @@ def _chosen(
         if prompts:
             caption = _for_example(prompts[0], "Each sentence has its own answer", explained, abc)
             if SET.value == NAMES and not abc:
-                caption += f" {capital(others)}, in each of them."
+                caption += f" So it is in each text’s own: {others}."
             caption += _why_in_pairs(lm, prompts)
         too_long = left_out(lm) if SET.value == NAMES else {}
         if too_long:

@@ -71,7 +71,8 @@ def _switch() -> bool:
     """Draw the switch; return whether each head is kept at its role alone."""
     help = "Each head of the circuit is switched off at IO, S1, S1+1, S2 and END in turn, over all these texts. It is "
     help += "kept only where the logit difference changes most; at every other token it outputs what the heads "
-    help += f"outside the circuit do, as in Wang et al., 2022. {many.OF_ROLES}"
+    help += "outside the circuit do, as in Wang et al., 2022. They took the roles from what the heads do; here these "
+    help += f"same texts choose them, so that the share is rather too large. {many.OF_ROLES}"
     AT_ROLES.widget(st.toggle, "Keep each head only at the token where it works", help=help)
     return AT_ROLES.value
 

@@ -138,14 +138,16 @@ def _measured(table: pd.DataFrame, called: dict[str, str], word: str, norm: str)
     for name, shown in called.items():
         own = table[table["name"] == name]
         if len(own) >= many.ENOUGH and not math.isnan(correlation(own)):
-            apart.append(f"{fixed(correlation(own), 2)} for {shown}")
+            looks = fixed(own["attention"].mean(), 2)
+            apart.append(f"{fixed(correlation(own), 2)} for {shown}, mean attention {looks}")
     both = ""
     if len(apart) == len(called):
-        both = f" Each alone: r = {', '.join(apart)}."
+        both = f" Each alone: r = {'; '.join(apart)}."
     return (
         f"Each point is a {word} of one text. Attention to one that stands there twice is summed. What the head "
         f"writes is its direct contribution to the {word}’s logit, minus the mean of all logits, with the final "
-        f"{norm}’s divisor held: in papers its projection. A *name mover* rises, a negative one falls.{both} "
+        f"{norm}’s divisor held: in papers its projection. Rising alone is copying: a *name "
+        f"mover* also looks more at the answer than at the other {word}; a negative one falls.{both} "
         "A click opens the text."
     )
 
