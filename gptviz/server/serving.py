@@ -15,6 +15,7 @@ from asyncio import Lock
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from anyio import sleep_forever
 from anyio.to_thread import run_sync
 from cachetools import LRUCache
 from starlette.datastructures import Headers, MutableHeaders
@@ -78,7 +79,7 @@ class CompressedStatic:
             # thirty requests for one file at once wait for one compression
             async with self._compressing:
                 if path not in self._kept:
-                    self._kept[path] = await self._compressed(scope, receive)
+                    self._kept[path] = await self._compressed(scope)
         compressed = self._kept.get(path, ())
         if not compressed:
             await self._app(scope, receive, send)
@@ -87,17 +88,22 @@ class CompressedStatic:
         await send({"type": "http.response.start", "status": 200, "headers": headers.raw})
         await send({"type": "http.response.body", "body": body})
 
-    async def _compressed(
-        self, scope: Scope, receive: Receive
-    ) -> tuple[Headers, bytes] | tuple[()]:
+    async def _compressed(self, scope: Scope) -> tuple[Headers, bytes] | tuple[()]:
         """The answer of the app below, compressed; nothing where it is no text, not there, or personal."""
+        asked: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
         messages: list[Message] = []
+
+        async def stay() -> Message:
+            # it is kept for everybody: a file must not end where the first who asked for it has left
+            if not asked:
+                await sleep_forever()
+            return asked.pop()
 
         async def keep(message: Message) -> None:
             messages.append(message)
 
         # its own scope: Starlette writes into it how much of the path is a folder's, and it is asked again
-        await self._app(dict(scope), receive, keep)
+        await self._app(dict(scope), stay, keep)
         headers = MutableHeaders(raw=list(messages[0]["headers"]))
         body = b"".join(message.get("body", b"") for message in messages[1:])
         text = headers.get("content-type", "").startswith(TYPES)
