@@ -13,11 +13,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from gptviz.ui.components.code import served
+from gptviz.ui.components.theme_watch import charts_file, code_ahead
 from tests.browser.conftest import ROOT, free_port, more_models, settled, stop_server, type_prompt
 from tests.waiting import until
 
 ACTIVE = re.compile(r"^active_sessions (\d+)", re.M)
 PID = re.compile(r"what=replica(\d) pid=(\d+)")
+# whether all is there that a page fetches ahead while it rests
+FETCHED = """names => {
+  const fetched = new Set(performance.getEntriesByType('resource').map(({ name }) => name.split('/').pop()));
+  const fonts = ["italic 1em 'Source Sans'", "1em 'Source Code Pro'"];
+  return names.every((name) => fetched.has(name)) && fonts.every((font) => document.fonts.check(font));
+}"""
 
 
 @pytest.fixture
@@ -82,6 +90,10 @@ def test_a_visitor_whose_replica_dies_comes_up_at_the_other_as_it_was(
     page.get_by_role("dialog").locator("input[type=file]").set_input_files(tmp_path / "mine.pth")
     page.get_by_text("mine.pth").first.wait_for()  # it came to the replica that has the session
     page.keyboard.press("Escape")
+    settled(page)
+    # a file that a killed server has begun is broken, and the browser's log says so
+    imported = re.findall(r'import\("[^"]+/([^"/]+)"\)', served(code_ahead()))
+    page.wait_for_function(FETCHED, arg=[*imported, charts_file()])
     settled(page)
     cookie = page.context.cookies()
     other = servers[1 - home]
