@@ -51,10 +51,9 @@ from gptviz.analysis.patches import (
     patches_of,
 )
 from gptviz.analysis.prompts import (
-    ORDERS,
     Texts,
     averaged,
-    has_two,
+    beside_orders,
     is_many,
     of_one_text,
     over,
@@ -146,10 +145,9 @@ def patching(
     means; logit_se, change_se, effect_se (and estimate_se) are their standard errors, n is how many pairs
     there are. (Where two clean texts are each other's with the two words exchanged, both count as one for the errors:
     `gptviz.analysis.names.groups_of`.) effect is then the mean change divided by the mean of clean - corrupt, so
-    that a pair whose ends lie close does not outweigh the others. All pairs must have as many tokens, but for sites of
-    heads: a
-    position in the middle of one text is no place of another. Where the logits are read is a place of all:
-    with `last` sites of positions are patched there only, and the column position has it as it was asked for.
+    that a pair whose ends lie close does not outweigh the others. All pairs must have as many tokens, but for sites
+    of heads: a position in the middle of one text is no place of another. Where the logits are read is a place of
+    all: with `last` sites of positions are patched there only, and the column position has it as it was asked for.
 
     A model with edits of its own has them in both texts' passes and under every patch; the passes are then
     run one by one. `progress(done, of)` is called after every batch, without a lock: what it raises stops
@@ -206,18 +204,13 @@ def averaged_patches(
     unpatched = (tables[0]["metric"] - tables[0]["effect"]).iloc[0]  # of the pass without a patch
     means = averaged(parts, [*numbers, "effect"], groups=groups)
     means = means.assign(metric=ratio + round(unpatched), effect=ratio)
-    if not has_two(orders):
-        return means
-    found = [f"{name}{end}" for end in ("", "_se") for name in (*numbers, "effect")]
-    for order in ORDERS:
-        chosen = [one == order for one in orders]
-        own = averaged_patches(
-            [*compress(tables, chosen)],
-            [*compress(distances, chosen)],
-            groups=[*compress(groups, chosen)],
-        )
-        means = means.join(own[[*found, "n"]].add_suffix(f"_{order}"))
-    return means
+
+    def of_order(chosen: Sequence[bool]) -> pd.DataFrame:
+        """The means of the chosen pairs alone."""
+        own = [*compress(tables, chosen)], [*compress(distances, chosen)]
+        return averaged_patches(*own, groups=[*compress(groups, chosen)])
+
+    return beside_orders(means, [*numbers, "effect"], orders, of_order)
 
 
 @undisturbed

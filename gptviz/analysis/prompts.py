@@ -177,12 +177,29 @@ def averaged(
         **{f"{name}_se": errors[:, place] for place, name in enumerate(names)},
         n=len(tables),
     )
+
+    def of_order(chosen: Sequence[bool]) -> pd.DataFrame:
+        """The means of the chosen tables alone."""
+        return averaged([*compress(tables, chosen)], names, groups=[*compress(groups, chosen)])
+
+    return beside_orders(means, names, orders, of_order)
+
+
+def beside_orders(
+    means: pd.DataFrame,
+    columns: Sequence[str],
+    orders: Sequence[str | None],
+    of_chosen: Callable[[Sequence[bool]], pd.DataFrame],
+) -> pd.DataFrame:
+    """The means of tables, and beside them those of each order, if there are two (`has_two`).
+
+    `of_chosen` gives the means of some of the tables, by whether each is chosen.
+    """
     if not has_two(orders):
         return means
-    found = [*names, *(f"{name}_se" for name in names), "n"]
+    found = [*columns, *(f"{column}_se" for column in columns), "n"]
     for order in ORDERS:
-        chosen = [of_table == order for of_table in orders]
-        own = averaged([*compress(tables, chosen)], names, groups=[*compress(groups, chosen)])
+        own = of_chosen([of_table == order for of_table in orders])
         means = means.join(own[found].add_suffix(f"_{order}"))
     return means
 

@@ -4,7 +4,6 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-import torch
 
 from gptviz.analysis.abc_means import three_names
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
@@ -19,6 +18,7 @@ from gptviz.analysis.circuit_texts import (
     strongest_roles,
 )
 from gptviz.analysis.role_patches import ROLES
+from tests.analysis.mixed_heads import hooked, means_of
 from tests.analysis.test_llama_analysis import lm_of
 from tests.analysis.written_out import Told
 
@@ -41,40 +41,10 @@ TEXTS = [
 CIRCUIT = {(5, 4): ["END"], (3, 0): ["S2"], (0, 1): ["S1+1", "S2"], (0, 5): ["IO", "END"]}
 
 
-def hooked(lm, ids, look):
-    """The last logits of a plain forward; `look(block, x)` sees what attention mixes, (T, D), and may replace it."""
-
-    def pre(block, _, args):
-        new = look(block, args[0][0])
-        if new is None:
-            return None
-        return (new[None],)
-
-    hooks = [
-        one.att.out_proj.register_forward_pre_hook(lambda *given, b=b: pre(b, *given))
-        for b, one in enumerate(lm.model.trf_blocks)
-    ]
-    try:
-        with torch.no_grad():
-            return lm.model(torch.tensor([ids]))[0, -1].double()
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
 @lru_cache(maxsize=3)
-def means_of(lm, ids, pair):
+def abc_means_of(lm, ids, pair):
     """(L, T, D): what attention mixes, by position, as a mean over the sentences with three names."""
-    found = []
-
-    def note(block, x):
-        if block == 0:
-            found.append([])
-        found[-1].append(x.double())
-
-    for text in three_names(lm, ids, *pair):
-        hooked(lm, text, note)
-    return torch.stack([torch.stack(one) for one in found]).mean(0)
+    return means_of(lm, three_names(lm, ids, *pair))
 
 
 def muted_pass(lm, ids, pair, baseline, muted):
@@ -82,7 +52,7 @@ def muted_pass(lm, ids, pair, baseline, muted):
     width = lm.config.emb_dim // lm.config.n_heads
     means = None
     if baseline == "abc":
-        means = means_of(lm, tuple(ids), pair)
+        means = abc_means_of(lm, tuple(ids), pair)
 
     def mute(block, x):
         new = x.clone()

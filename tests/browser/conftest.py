@@ -7,6 +7,7 @@ in the environment that is a failure.
 """
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -19,6 +20,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+
+from gptviz.ui.components.code import served
+from gptviz.ui.components.theme_watch import code_ahead
 
 ROOT = Path(__file__).resolve().parents[2]
 WATCH = Path(__file__).with_name("watch.js")
@@ -158,6 +162,11 @@ def server(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
     process, url = start_server(tmp_path_factory.mktemp("home"))
     yield url
     stop_server(process)
+
+
+def imported_ahead() -> list[str]:
+    """What a page that rests fetches, as its module names it: our components' files, and Streamlit's."""
+    return re.findall(r'import\("([^"]+)"\)', served(code_ahead()) or "")
 
 
 class Watch:

@@ -13,9 +13,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from gptviz.ui.components.code import served
-from gptviz.ui.components.theme_watch import charts_file, code_ahead
-from tests.browser.conftest import ROOT, free_port, more_models, settled, stop_server, type_prompt
+from gptviz.ui.components.theme_watch import charts_file
+from tests.browser.conftest import (
+    ROOT,
+    free_port,
+    imported_ahead,
+    more_models,
+    settled,
+    stop_server,
+    type_prompt,
+)
 from tests.waiting import until
 
 ACTIVE = re.compile(r"^active_sessions (\d+)", re.M)
@@ -92,7 +99,7 @@ def test_a_visitor_whose_replica_dies_comes_up_at_the_other_as_it_was(
     page.keyboard.press("Escape")
     settled(page)
     # a file that a killed server has begun is broken, and the browser's log says so
-    imported = re.findall(r'import\("[^"]+/([^"/]+)"\)', served(code_ahead()))
+    imported = [file.rpartition("/")[2] for file in imported_ahead()]
     page.wait_for_function(FETCHED, arg=[*imported, charts_file()])
     settled(page)
     cookie = page.context.cookies()

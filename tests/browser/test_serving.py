@@ -15,7 +15,14 @@ import streamlit
 
 from gptviz.ui.components.code import PATH, served
 from gptviz.ui.components.theme_watch import code_ahead
-from tests.browser.conftest import ROOT, more_models, new_page, start_server, stop_server
+from tests.browser.conftest import (
+    ROOT,
+    imported_ahead,
+    more_models,
+    new_page,
+    start_server,
+    stop_server,
+)
 from tests.waiting import until
 
 COUNT = """() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
@@ -179,10 +186,9 @@ def below_a_folder(browser, tmp_path):
 
 def test_a_server_that_nobody_has_visited_has_what_another_one_named(below_a_folder):
     """A visitor whose replica dies asks the next one for the code that the dead one named."""
-    named = code_ahead()
-    imported = re.findall(r'import\("\./([^"]+)"\)', served(named))
-    assert len(imported) > 20
-    for file in (named, *imported):
+    own = [file.removeprefix("./") for file in imported_ahead() if file.startswith("./")]
+    assert len(own) > 20
+    for file in (code_ahead(), *own):
         with urllib.request.urlopen(f"{below_a_folder}/{PATH}/{file}") as answer:
             assert answer.read().decode() == served(file)
 

@@ -18,15 +18,15 @@ PARAMS = (AT_ROLES,)
 def ahead(heads: Heads) -> many.Ahead:
     """What is measured first: at which role each head of this circuit works."""
     return many.Ahead(
-        _switch,
-        heads_by_role,
-        1 + len(heads) * len(ROLES),
-        ["lost"],
-        lambda means: {"heads": tuple(strongest_roles(means).items())},
-        _at_which,
-        "heads by role",
-        "By how many logits the difference falls when a head of the circuit is off at this role's token alone; the "
-        "circuit's heads are kept at every other one.",
+        switch=_switch,
+        function=heads_by_role,
+        passes=1 + len(heads) * len(ROLES),
+        columns=["lost"],
+        options=lambda means: {"heads": tuple(strongest_roles(means).items())},
+        says=_at_which,
+        what="heads by role",
+        note="By how many logits the difference falls when a head of the circuit is off at this role's token alone; "
+        "the circuit's heads are kept at every other one.",
     )
 
 

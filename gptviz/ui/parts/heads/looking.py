@@ -16,7 +16,7 @@ from gptviz.ui.words import as_code, prose
 
 AT: Param[str] = Param("looks_at", str, LOOKS[0], if_there)
 PARAMS = (AT, *many.PARAMS)
-PASSES = 3  # of a text: one for the means, two for what the opened head writes
+PASSES = 2  # of a text: one for the means, one for what the opened head writes
 CALLED = {"to_answer": "At the answer", "to_against": "At what might be said instead"}
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.analysis.answer_looks import NAMES, attention_and_projection
-from gptviz.analysis.prompts import Prompt, measured
+from gptviz.analysis.prompts import Prompt
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.figures.heads import looked_and_written
@@ -106,13 +106,13 @@ def _of_head(
     """A head's rows, a pass a text for all heads: another head then needs none."""
     found = sheet.all_worked(
         run,
-        measured,
-        [(attention_and_projection, prompt) for prompt in prompts],
+        attention_and_projection,
+        [(prompt.text, prompt.target) for prompt in prompts],
         f"{says}: {{}} of {{}} texts".format,
         key,
         partial(many.SET.set, None),
     )
-    table = pd.concat([own.assign(text=number) for number, (own, _) in enumerate(found)])
+    table = pd.concat([own.assign(text=number) for number, own in enumerate(found)])
     return table[(table["block"] == block) & (table["head"] == head)].reset_index(drop=True)
 
 
