@@ -33,6 +33,49 @@ class Steps(Protocol):
     def __getitem__(self, step: int) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
+class MuonInFloat32(torch.optim.Muon):
+    """torch's Muon with its matrix products in float32 instead of bfloat16.
+
+    Without hardware for bfloat16 one of those products takes a hundred times as long.
+    """
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for matrix in group["params"]:
+                if matrix.grad is not None:
+                    self._one_matrix(matrix, matrix.grad, group)
+
+    def _one_matrix(
+        self, matrix: torch.Tensor, gradient: torch.Tensor, group: dict[str, Any]
+    ) -> None:
+        momentum = group["momentum"]
+        state = self.state[matrix]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = torch.zeros_like(matrix)
+        buffer = state["momentum_buffer"]
+        buffer.lerp_(gradient, 1 - momentum)
+        update = gradient.lerp(buffer, momentum)  # Nesterov's
+        update = orthogonalized(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        rows, columns = matrix.shape
+        matrix.mul_(1 - group["lr"] * group["weight_decay"])
+        matrix.add_(update, alpha=-group["lr"] * max(1, rows / columns) ** 0.5)
+
+
+def orthogonalized(
+    matrix: torch.Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
+) -> torch.Tensor:
+    """The matrix with all its singular values near 1, by Newton and Schulz's iteration: (n, m) -> (n, m)."""
+    a, b, c = coefficients
+    if matrix.shape[0] > matrix.shape[1]:
+        return orthogonalized(matrix.mT, coefficients, steps, eps).mT
+    found = matrix / matrix.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = found @ found.mT  # (n, n)
+        found = a * found + (b * gram + c * gram @ gram) @ found
+    return found
+
+
 def make_optimizers(model: GPTModel, recipe: Recipe) -> list[torch.optim.Optimizer]:
     """Muon (Jordan et al., 2024) for the blocks' matrices, AdamW for embeddings, norms and biases."""
     hidden = [p for p in model.trf_blocks.parameters() if p.dim() == 2]
@@ -46,9 +89,10 @@ def make_optimizers(model: GPTModel, recipe: Recipe) -> list[torch.optim.Optimiz
         torch.optim.AdamW(other_parameters, lr=recipe.other_lr, **adam_options)
     ]
     if recipe.hidden_optimizer == "muon":
-        optimizers.append(
-            torch.optim.Muon(hidden, lr=recipe.hidden_lr, weight_decay=recipe.weight_decay)
-        )
+        muon = torch.optim.Muon
+        if recipe.precision == "float32":
+            muon = MuonInFloat32
+        optimizers.append(muon(hidden, lr=recipe.hidden_lr, weight_decay=recipe.weight_decay))
     else:
         optimizers.append(torch.optim.AdamW(hidden, lr=recipe.hidden_lr, **adam_options))
     for optimizer in optimizers:

@@ -13,7 +13,14 @@ from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
 from gptviz.training.datasets import Batches, TokenWindows
-from gptviz.training.loop import TrainingRun, make_loss, make_optimizers, validation_loss
+from gptviz.training.loop import (
+    MuonInFloat32,
+    TrainingRun,
+    make_loss,
+    make_optimizers,
+    orthogonalized,
+    validation_loss,
+)
 from gptviz.training.recipe import Recipe
 from tests.training.conftest import trained
 
@@ -63,6 +70,40 @@ def test_every_parameter_has_one_optimizer_and_muon_only_the_blocks_matrices(nam
     assert of_hidden == {id(p) for p in model.trf_blocks.parameters() if p.dim() == 2}
     assert type(hidden).__name__.lower() == name and type(adam).__name__ == "AdamW"
     assert hidden.param_groups[0]["peak_lr"] == 0.03 and adam.param_groups[0]["peak_lr"] == 0.004
+
+
+def test_a_run_in_float32_has_muon_in_float32():
+    _, hidden = make_optimizers(GPTModel(CONFIG), Recipe(precision="float32"))
+    assert type(hidden) is MuonInFloat32
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (8, 20), (20, 8)])
+def test_an_orthogonalized_matrix_has_the_same_directions_and_lengths_near_one(shape):
+    matrix = torch.randn(shape, generator=torch.Generator().manual_seed(3))
+    left, _, right = torch.linalg.svd(matrix, full_matrices=False)
+    found = left.T @ orthogonalized(matrix, (3.4445, -4.775, 2.0315), 5, 1e-7) @ right.T
+    lengths = found.diagonal()
+    assert torch.allclose(found, torch.diag(lengths), atol=1e-4)
+    assert lengths.min() > 0.5 and lengths.max() < 1.5
+
+
+def test_muon_in_float32_is_torchs_but_for_the_rounding():
+    ours, theirs = (torch.nn.Parameter(torch.ones(12, 5)) for _ in range(2))
+    options = {"lr": 0.02, "weight_decay": 0.1}
+    mine = MuonInFloat32([ours], **options)
+    torchs = torch.optim.Muon([theirs], **options)
+    generator = torch.Generator().manual_seed(5)
+    for _ in range(8):
+        ours.grad = torch.randn(12, 5, generator=generator)
+        theirs.grad = ours.grad.clone()
+        mine.step()
+        torchs.step()
+    moved = (theirs - 1).abs().mean()
+    assert (ours - theirs).abs().mean() < 0.01 * moved
+    buffers = [
+        optimizer.state_dict()["state"][0]["momentum_buffer"] for optimizer in (mine, torchs)
+    ]
+    assert torch.allclose(*buffers)
 
 
 def test_a_resumed_run_is_the_unbroken_run_to_the_last_bit_and_can_be_made_longer(tmp_path):
