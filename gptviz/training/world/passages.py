@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gptviz.training.world.drills import drill
 from gptviz.training.world.frames import framed, written_otherwise
-from gptviz.training.world.phrases import fill
+from gptviz.training.world.phrases import fill, first_more_often
 
 TEXTS = Path(__file__).parent / "texts"
 
@@ -77,7 +77,7 @@ def passage(kind: str, chance: random.Random) -> str:
     if kind == DRILLS:
         text = drill(chance)
     else:
-        text = fill(chance.choice(wordings()[kind]), chance)
+        text = fill(first_more_often(wordings()[kind], chance), chance)
         text = framed(text, kind, plain_sentences(), chance)
     return written_otherwise(text, chance)
 

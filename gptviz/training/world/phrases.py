@@ -16,10 +16,13 @@ import random
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from gptviz.training.world.columns import COLUMNS
 from gptviz.training.world.numbers import Row
 from gptviz.training.world.tables import FEMALE, FORMS, MALE, PEOPLE
+
+T = TypeVar("T")
 
 PERSON = {"A": PEOPLE, "B": PEOPLE, "C": PEOPLE, "F": FEMALE, "G": FEMALE, "M": MALE, "N": MALE}
 SIGNS = re.compile(r"([\[\]|]|\{[^{}]*\})")
@@ -160,12 +163,24 @@ def draw_rows(parts: list[str | Slot], chance: random.Random) -> dict[tuple[str,
     return rows
 
 
+FEW = 31  # rows of which all are spoken of as often: days, months
+
+
 def drawn_row(rows: list[Row], chance: random.Random) -> Row:
-    """A row, the first ones somewhat more often: in a table they are those that people ask for."""
-    index = chance.randrange(len(rows))
+    """A row, the first ones more often: in a table they are those that people ask for."""
+    if len(rows) <= FEW:
+        return chance.choice(rows)
+    return first_more_often(rows, chance)
+
+
+def first_more_often(items: list[T], chance: random.Random) -> T:
+    """Half of the time any of them, else by Zipf's law: number n about 1/n as often as the first.
+
+    So people speak of France and of Moldova, too. A small model learns what it is told often.
+    """
     if chance.random() < 0.5:
-        index = min(index, chance.randrange(len(rows)))
-    return rows[index]
+        return chance.choice(items)
+    return items[int(len(items) ** chance.random()) - 1]
 
 
 @cache
