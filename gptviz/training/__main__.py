@@ -180,7 +180,7 @@ def _add_training(model: argparse.ArgumentParser) -> None:
         "--begin-with",
         type=Path,
         metavar="FOLDER",
-        help="go on from these exported weights, with new optimizers",
+        help="go on from these exported weights, with new optimizers; their tokenizer may be another",
     )
     model.add_argument("--stop-at", type=int, help="stop (and save) at this step; resume later")
     model.add_argument("--validate-every", type=int, default=250, metavar="STEPS", help="and save")
@@ -273,7 +273,7 @@ def run_model(args: argparse.Namespace) -> None:
     }
     weights = None
     if args.begin_with is not None:
-        weights = full_weights(args.begin_with, config)
+        weights = full_weights(args.begin_with, config, args.tokenizer)
         choices["begun_with"] = sha256_of(args.begin_with)
     if args.minutes is not None and (args.work / CHECKPOINT).exists():
         # those that fitted into the minutes when the run began

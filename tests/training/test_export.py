@@ -10,7 +10,8 @@ from safetensors import safe_open
 
 import gptviz
 from gptviz.engine.config import GPTConfig
-from gptviz.training.export import export, half_weights
+from gptviz.tokenizer import encoding_from_ranks
+from gptviz.training.export import export, full_weights, half_weights
 from gptviz.training.recipe import Recipe
 from tests.training.conftest import learn_tokenizer, prose, trained
 
@@ -72,3 +73,36 @@ def test_weights_beyond_float16_are_refused_by_name(value):
     config = GPTConfig(8, 4, 4, 1, 1)
     with pytest.raises(ValueError, match=r"do not fit or are not numbers: bad$"):
         half_weights({"good": torch.ones(2), "bad": torch.tensor([value])}, config)
+
+
+def test_a_new_tokenizer_keeps_the_rows_of_common_tokens_and_makes_the_others_of_their_pieces(
+    tmp_path,
+):
+    run = make_run(tmp_path / "work")
+    folder = tmp_path / "out"
+    export(tmp_path / "work", folder)
+    words = "Wednesday Thursday " * 50
+    learn_tokenizer(tmp_path / "new", [prose(0, 60), words], VOCAB)
+    before, after = (
+        encoding_from_ranks(place / "tokenizer.tiktoken") for place in (folder, tmp_path / "new")
+    )
+    rows = full_weights(folder, run.config)["tok_emb.weight"]  # (V, D)
+    state = full_weights(folder, run.config, tmp_path / "new")
+    made = state["tok_emb.weight"]
+    assert made.shape == rows.shape and torch.equal(state["out_head.weight"], made)
+
+    common = {*before.token_byte_values()} & {*after.token_byte_values()}
+    assert 256 < len(common) < VOCAB - 1
+    for token in common:
+        old = before.encode_single_token(token)
+        assert torch.equal(made[after.encode_single_token(token)], rows[old])
+    assert torch.equal(made[-1], rows[-1])  # of <|endoftext|>
+
+    # one token of the new tokenizer, several of the old one
+    (new,) = after.encode(" Wednesday")
+    pieces = rows[before.encode(" Wednesday")]
+    assert len(pieces) > 1
+    assert torch.cosine_similarity(made[new], pieces.mean(dim=0), dim=0) > 0.9999
+    assert made[new].norm() == pytest.approx(0.9 * pieces.norm(dim=1).mean().item(), rel=1e-4)
+    same = full_weights(folder, run.config, folder)
+    assert torch.equal(same["tok_emb.weight"], rows)
