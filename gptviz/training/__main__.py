@@ -113,6 +113,9 @@ def parser() -> argparse.ArgumentParser:
         help="the work folders of the runs that this one went on from, the first one first",
     )
     card.add_argument("--examination", type=Path, help="what `examine --json` wrote")
+    card.add_argument(
+        "--made-by", type=Path, help="the commands that made it, where the runs do not say them all"
+    )
     card.add_argument("--out", type=Path, required=True, help="the Markdown file")
     card.set_defaults(run=run_card)
 
@@ -359,7 +362,12 @@ def run_card(args: argparse.Namespace) -> None:
     examination = None
     if args.examination:
         examination = json.loads(args.examination.read_text(encoding="utf-8"))
-    card = write_card(args.model, args.work, evaluation, args.machine, args.before, examination)
+    made_by = ""
+    if args.made_by:
+        made_by = args.made_by.read_text(encoding="utf-8")
+    card = write_card(
+        args.model, args.work, evaluation, args.machine, args.before, examination, made_by
+    )
     args.out.write_text(card, encoding="utf-8")
     print(f"{args.out}: {len(card.splitlines())} lines")
 

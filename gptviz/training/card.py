@@ -14,6 +14,7 @@ CARD = Path(__file__).parents[1] / "assets" / "model_card.md"
 # what a card says of a model that was trained on books alone, and of one that read the small world, too
 OF_BOOKS = {
     "and_world": "",
+    "learnt_on": "the same books",
     "knows": "It knows nothing.",
     "limits": """\
 - It knows nothing. Names, dates and places that it writes are made up.
@@ -21,6 +22,7 @@ OF_BOOKS = {
 }
 OF_THE_WORLD = {
     "and_world": " and passages of a small world in plain English",
+    "learnt_on": "the same books and that small world",
     "knows": "It knows the facts of that small world, and not always in other words than it was told in.",
     "limits": """\
 - It knows little: capitals, animals, colours, days, small numbers and the like. Whatever else it says is
@@ -39,11 +41,13 @@ def write_card(
     machine: str = "",
     before: Sequence[Path] = (),
     examination: dict[str, Any] | None = None,
+    made_by: str = "",
 ) -> str:
     """Return the card as Markdown. `machine` says where the run was, in words, like "two CPU cores".
 
-    `before` are the work folders of the runs that this one went on from, the first one first;
-    `examination` is what `examine --json` wrote.
+    The model is called as its folder is. `before` are the work folders of the runs that this one went on from,
+    the first one first; `examination` is what `examine --json` wrote; `made_by` are the commands that made it,
+    where they are others than those that follow from the runs.
 
     Raises ValueError when the three do not belong together: the evaluation must be of the very
     weights in `folder`, and those of the checkpoint in `work`.
@@ -72,6 +76,7 @@ def write_card(
         read = OF_THE_WORLD
     limit = f"\n**A quick look: only the first {held_out['limit'] or 0:,} tokens of each book.**\n"
     return CARD.read_text("utf-8").format(
+        name=folder.name,
         saved=saved,
         config=config,
         recipe=recipe,
@@ -105,7 +110,7 @@ def write_card(
         examined=_examined(examination),
         stages="\n\n".join(_stage(run, machine) for run in runs),
         hidden={"muon": "Muon", "adamw": "AdamW"}[recipe["hidden_optimizer"]],
-        commands=_commands(runs, examination is not None),
+        commands=made_by.strip() or _commands(runs, folder.name, examination is not None),
         world=_world(recipe),
         sparkline=sparkline(point["validation"] for point in curve),
         curve=_curve_table(curve),
@@ -225,14 +230,22 @@ def _stage(saved: dict[str, Any], machine: str) -> str:
     where = f" on {machine}" if machine else ""
     dropout = ""
     if saved["config"]["drop_rate"]:
-        dropout = f" and dropout {saved['config']['drop_rate']:g}"
+        dropout = f", with dropout {saved['config']['drop_rate']:g}"
+    precision = ""
+    if recipe["precision"] == "bfloat16":
+        precision = ", with bf16 autocast"
+    ended = ""
+    if saved["step"] < recipe["steps"]:
+        ended = f" It was stopped here, {recipe['steps'] - saved['step']:,} steps before its end."
     fall = "and hold"
     if recipe["decay_share"]:
         fall = f"hold, and fall to 0 over the last {recipe['decay_share']:.0%} of the steps"
+    if recipe["decay_share"] == 1:
+        fall = "and then fall to 0"
     return (
         f"{saved['step']:,} steps of {recipe['batch_size']} windows of {window} tokens of {text}: "
-        f"{tokens / 1e6:.1f} million tokens in {saved['seconds'] / 60:.0f} minutes{where}, "
-        f"with bf16 autocast{dropout}. Learning rates rise over {recipe['warmup']} steps, {fall}."
+        f"{tokens / 1e6:.1f} million tokens in {saved['seconds'] / 60:.0f} minutes{where}"
+        f"{precision}{dropout}. Learning rates rise over {recipe['warmup']} steps, {fall}.{ended}"
     )
 
 
@@ -265,12 +278,13 @@ def _world(recipe: dict[str, Any]) -> str:
     return ""
 
 
-def _commands(runs: list[dict[str, Any]], examined: bool) -> str:
+def _commands(runs: list[dict[str, Any]], name: str, examined: bool) -> str:
     """The commands that make the model again, with the options that are not the defaults.
 
     `runs` are the checkpoints of the run and of those before it, the first one first.
     """
     command = "python -m gptviz.training"
+    out = f"gptviz/assets/{name}"
     corpus = "--text books.txt.gz --table books.tsv"
     vocab_size = runs[-1]["config"]["vocab_size"]
     lines = [f"{command} tokenizer {corpus} --vocab-size {vocab_size} --out tokenizer"]
@@ -286,21 +300,19 @@ def _commands(runs: list[dict[str, Any]], examined: bool) -> str:
         if place != "work":
             lines.append(f"{command} export --work {place} --out {place}/exported")
             begin_with = f" --begin-with {place}/exported"
-    lines.append(f"{command} export --work work --out gptviz/assets/mini")
-    lines.append(f"{command} evaluate --model gptviz/assets/mini {corpus} --json evaluation.json")
+    lines.append(f"{command} export --work work --out {out}")
+    lines.append(f"{command} evaluate --model {out} {corpus} --json evaluation.json")
     card = (
-        f"{command} card --model gptviz/assets/mini --work work --evaluation evaluation.json \\\n"
-        "    --out gptviz/assets/mini/MODEL_CARD.md"
+        f"{command} card --model {out} --work work --evaluation evaluation.json \\\n"
+        f"    --out {out}/MODEL_CARD.md"
     )
     if len(runs) > 1:
         card += " --before " + " ".join(places[:-1])
     if examined:
-        lines.append(
-            f"{command} examine --model gptviz/assets/mini --exam tests/training/exam --json exam.json"
-        )
+        lines.append(f"{command} examine --model {out} --exam tests/training/exam --json exam.json")
         card += " --examination exam.json"
     lines.append(card)
-    lines.append(f"{command} heads --model gptviz/assets/mini")
+    lines.append(f"{command} heads --model {out}")
     return "\n".join(lines)
 
 

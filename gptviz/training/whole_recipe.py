@@ -23,6 +23,8 @@ from gptviz.training.recipe import CHECKPOINT
 
 Command = Callable[[list[str]], None]
 
+MODEL = "mini"  # the folder of what is made, and so the name in its card
+
 BATCHES = ["--batch-size", 256, "--validate-every", 1000]
 # the learning rate stays high, since the second run goes on from there
 OF_BOOKS = [*BATCHES, "--decay-share", 0]
@@ -72,7 +74,7 @@ def train_whole(command: Command, args: Namespace) -> None:
         taken(both / file, partial(shutil.copyfile, books / file, both / file))
     take(both / WORLD_FILE, "world", "--tokenizer", work, "--work", both, *parts)
     begins = ["--begin-with", books / "exported"]
-    run(both, args.out / "model", args.both_minutes, *OF_BOTH, *begins)
+    run(both, args.out / MODEL, args.both_minutes, *OF_BOTH, *begins)
     for folder in (books, both):
         leaves = args.out / folder.name / CHECKPOINT
         taken(leaves, partial(summarize, folder, leaves))
@@ -81,7 +83,7 @@ def train_whole(command: Command, args: Namespace) -> None:
 def measure_whole(command: Command, args: Namespace) -> None:
     """Measure the model that `mini` left in `args.out`: examination, books, heads, lens; and write its card."""
     out: Path = args.out
-    model = out / "model"
+    model = out / MODEL
     corpus = ["--text", args.text, "--table", args.table, "--held-out", *args.held_out]
     limit: list[object] = []
     texts = jacobian_lens.TEXTS

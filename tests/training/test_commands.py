@@ -195,6 +195,13 @@ def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
         sha256[:16],
     ):
         assert said in card
+    assert (
+        card.startswith('# The bundled model "tiny"\n') and "with bf16 autocast. Learning" in card
+    )
+    assert "--out gptviz/assets/tiny\n" in card
+    told = {"evaluation": json.loads(evaluation.read_text()), "made_by": "./make_it.sh\n"}
+    by_hand = write_card(tmp_path / "tiny", tmp_path / "work", **told)
+    assert "```sh\n./make_it.sh\n```" in by_hand and "training export --work work" not in by_hand
     assert "python -m gptviz.training world --tokenizer tokenizer --work work" in card
     assert (
         "--world-share 0.5 --world-noise 0.2 --world-repeat-share 0.3 --begin-with before" in card
@@ -246,7 +253,7 @@ def test_two_commands_make_the_whole_model_and_go_on_where_they_were_cut_off(
     assert sum(file.stat().st_size for file in (out / "both").iterdir()) < 100_000
 
     # cut off while it exported: nothing is trained, and the rest is made again
-    weights = out / "model" / "model.safetensors"
+    weights = out / "mini" / "model.safetensors"
     first = load_file(weights)
     weights.unlink()
     capsys.readouterr()
@@ -262,9 +269,10 @@ def test_two_commands_make_the_whole_model_and_go_on_where_they_were_cut_off(
     shutil.rmtree(work)  # it stayed on the other machine
     measure = ["measure", *corpus.options(), "--out", str(out), "--exam", str(exam), "--trial"]
     main([*measure, "--machine", "a kitchen table"])
-    lm = gptviz.load(out / "model")
-    assert jacobian_lens.load(lm, out / "model" / "jacobian_lens.safetensors").texts == 2
-    card = (out / "model" / "MODEL_CARD.md").read_text(encoding="utf-8")
+    lm = gptviz.load(out / "mini")
+    assert jacobian_lens.load(lm, out / "mini" / "jacobian_lens.safetensors").texts == 2
+    card = (out / "mini" / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert card.startswith('# The bundled model "mini"\n')
     for said in ("a kitchen table", "| animals | 1 |", "60% of the windows", "--work run1"):
         assert said in card
-    assert json.loads((out / "model" / "heads.json").read_text(encoding="utf-8"))
+    assert json.loads((out / "mini" / "heads.json").read_text(encoding="utf-8"))
