@@ -57,12 +57,15 @@ from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.extras import needs_app
 from gptviz.files.app_folder import APP_FOLDER
+from gptviz.files.disk_cache import ASSETS
 from gptviz.models.catalog import catalog
 from gptviz.models.checkpoints import recognise
 from gptviz.models.checkpoints.download import Progress
 from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.models.checkpoints.looks import bytes_of
 from gptviz.models.loading import (
+    BUNDLED,
+    DEFAULT_MODEL,
     DTYPES,
     KNOWN_MODELS,
     devices,
@@ -183,7 +186,7 @@ def parser() -> argparse.ArgumentParser:
     trace.add_argument(
         "--device", default="cpu", choices=devices(), help="here: %(choices)s (%(default)s)"
     )
-    _add_model(trace, "mini", "a name, a repository, a folder or a file (mini)")
+    _add_model(trace, DEFAULT_MODEL, f"a name, a repository, a folder or a file ({DEFAULT_MODEL})")
 
     export = command("export", run_export, "Write one HTML file that runs a model in the browser.")
     export.add_argument(
@@ -199,13 +202,13 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument(
         "--guide", metavar="G", help="a guide that leads through it: tour, lesson1, ... or a file"
     )
-    _add_model(export, "mini", "a name, a repository, a folder or a file (mini)")
+    _add_model(export, DEFAULT_MODEL, f"a name, a repository, a folder or a file ({DEFAULT_MODEL})")
 
     fitting = command("lens", run_lens, "Fit the Jacobian lens of a model's weights.")
     fitting.add_argument(
         "model",
         metavar="MODEL",
-        help="a name, a repository, a folder or a file; mini's is made anew",
+        help="a name, a repository, a folder or a file; a bundled one's is made anew",
     )
     fitting.add_argument(
         "--texts",
@@ -235,7 +238,7 @@ def parser() -> argparse.ArgumentParser:
     guide.add_argument(
         "--model",
         metavar="MODEL",
-        default="mini",
+        default=DEFAULT_MODEL,
         help="for the steps that name none (default: %(default)s)",
     )
 
@@ -377,8 +380,8 @@ def run_lens(args: argparse.Namespace) -> int:
     texts = jacobian_lens.texts_of(lm, whole("texts", args.texts, 1))
     fitted = jacobian_lens.fit(lm, texts, progress=_show_texts)
     path = args.out
-    if path is None and args.model == "mini":
-        path = jacobian_lens.SHIPPED
+    if path is None and args.model in BUNDLED:
+        path = ASSETS / args.model / jacobian_lens.SHIPPED
     path = jacobian_lens.keep(fitted, path)
     print(f"{path}: {path.stat().st_size:,} bytes; fitted to {fitted.texts} texts")
     return 0

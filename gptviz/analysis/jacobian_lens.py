@@ -61,8 +61,8 @@ SKIP = 16  # the first positions of a text, which all later ones look at, are un
 # numbers that the graph of one pass may hold: 1 GB
 NUMBERS = 2**28
 
-# by `python -m gptviz lens mini`
-SHIPPED = Path(__file__).parents[1] / "assets" / "mini" / "jacobian_lens.safetensors"
+# in a bundled model's folder, by `python -m gptviz lens mini`
+SHIPPED = "jacobian_lens.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +245,7 @@ _hashes: PerWeights[str] = PerWeights()
 
 def _found(model: Model) -> JacobianLens | None:
     digest = _hashes.get(model, lambda: disk_cache.weights_hash(model))
-    for path in (SHIPPED, _kept_at(digest)):
+    for path in (*disk_cache.ASSETS.glob(f"*/{SHIPPED}"), _kept_at(digest)):
         if path.is_file():
             fitted = _read(path, path.stat().st_mtime_ns)
             if fitted.weights == digest:

@@ -4,8 +4,8 @@ A file is named after what it is of (`fingerprint`: the weights' hash, and all e
 on), is written whole or not at all, and holds the hash of its content: what was cut short, or changed,
 counts as not there. All of them together are bounded; the least recently used go first.
 
-What was measured of the bundled model ships with it, under the same names, in `SHIPPED`: since a name has the
-weights' hash, no other model gets it.
+What was measured of a bundled model ships with it, under the same names, in its folder's `SHIPPED`: since a
+name has the weights' hash, no other model gets it.
 """
 
 import hashlib
@@ -23,8 +23,9 @@ from torch import nn
 from gptviz.files.atomic_file import write_text
 
 SETTING = "GPTVIZ_CACHE_DIR"
-# by `python -m gptviz.training heads`
-SHIPPED = Path(__file__).parents[1] / "assets" / "mini" / "heads.json"
+ASSETS = Path(__file__).parents[1] / "assets"
+# in a bundled model's folder, by `python -m gptviz.training heads`
+SHIPPED = "heads.json"
 MOST_BYTES = 64 * 2**20
 
 
@@ -78,8 +79,11 @@ def read(name: str) -> Any | None:
 
 @cache
 def shipped() -> dict[str, Any]:
-    """The measurements of the bundled model, by their names."""
-    return json.loads(SHIPPED.read_text(encoding="utf-8"))
+    """The measurements of the bundled models, by their names."""
+    measured: dict[str, Any] = {}
+    for path in ASSETS.glob(f"*/{SHIPPED}"):
+        measured |= json.loads(path.read_text(encoding="utf-8"))
+    return measured
 
 
 def write(name: str, value: Any) -> bool:

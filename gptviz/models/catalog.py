@@ -7,11 +7,12 @@ from pathlib import Path
 from gptviz.digits import gigabytes
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.kinds import Config
+from gptviz.files.disk_cache import ASSETS
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.models.checkpoints.folder import read_config
 from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.models.checkpoints.looks import bytes_of
-from gptviz.models.loading import ASSETS, KNOWN_MODELS, on_disk
+from gptviz.models.loading import BUNDLED, KNOWN_MODELS, on_disk
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Entry:
     def where(self) -> str:
         """Whether it is on this machine, in a few words."""
         if self.download_bytes is None:
-            if self.name == "mini":
+            if self.name in BUNDLED:
                 return "in the package"
             return "made on the spot"
         folder = self.folder()

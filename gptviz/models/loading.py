@@ -17,6 +17,7 @@ from gptviz.engine.index import one_of, whole
 from gptviz.engine.kinds import Config, Model, gpt2s
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
+from gptviz.files.disk_cache import ASSETS
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.models.checkpoints import (
     Checkpoint,
@@ -37,7 +38,9 @@ from gptviz.tokenizer.files import read_folder, read_llama3, read_tokenizer_json
 from gptviz.tokenizer.objects import read_object
 from gptviz.tokenizer.vocabulary import Surplus, Vocabulary, fitted, of_encoding, without_surplus
 
-ASSETS = Path(__file__).parents[1] / "assets"
+# whose weights are in the package, each in its folder of ASSETS; its tokenizer is called as it is
+BUNDLED = ("mini",)
+DEFAULT_MODEL = "mini"
 
 KNOWN_MODELS = {
     "mini": "trained for gptviz on 262 English books; small, and always here",
@@ -99,7 +102,7 @@ class Plan:
 
 @undisturbed
 def load(
-    name: str | Path = "mini",
+    name: str | Path = DEFAULT_MODEL,
     *,
     n_heads: int | None = None,
     activation: str | None = None,
@@ -146,7 +149,7 @@ def load(
 
 @undisturbed
 def plan(
-    name: str | Path = "mini",
+    name: str | Path = DEFAULT_MODEL,
     *,
     n_heads: int | None = None,
     activation: str | None = None,
@@ -176,12 +179,19 @@ def plan(
         raise CheckpointError(
             f"{name} has its own heads, activation and tokenizer: leave n_heads, activation and tokenizer out"
         )
-    if name in ("mini", "mini-untrained"):
+    if name in BUNDLED:
+        checkpoint = recognise(ASSETS / name)
+        return Plan(
+            name,
+            checkpoint.config,
+            get_encoding(str(name)),
+            checkpoint.model,
+            DTYPES[dtype],
+            device,
+        )
+    if name == "mini-untrained":
         checkpoint = recognise(ASSETS / "mini")
-        if name == "mini":
-            make = checkpoint.model
-        else:
-            make = partial(_untrained, gpt2s(checkpoint.config), True)
+        make = partial(_untrained, gpt2s(checkpoint.config), True)
         return Plan(name, checkpoint.config, get_encoding("mini"), make, DTYPES[dtype], device)
     if name == "gpt2-untrained":
         config = GPTConfig.from_dict(GPT_CONFIG_124M)

@@ -82,7 +82,7 @@ def _read(path: str) -> str:
 
 def measured() -> tuple[float, float]:
     """Seconds of a pass of the bundled model, and of a processor for a run of the page Attention."""
-    lm = load("mini")
+    lm = load()
     rng = random.Random(1)
     page = AppTest.from_file(str(page_file("attention")), default_timeout=240)
     passes = []

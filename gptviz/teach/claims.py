@@ -25,7 +25,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.files import disk_cache
 from gptviz.models.checkpoints.hub import HUB_MODELS
-from gptviz.models.loading import KNOWN_MODELS, load
+from gptviz.models.loading import DEFAULT_MODEL, KNOWN_MODELS, load
 from gptviz.teach.guides import keys
 from gptviz.text.suggest import did_you_mean
 
@@ -165,7 +165,7 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
     if "claims" not in query:
         raise ClaimError("this link makes no claim: one has claims= in it")
     if lm is None:
-        lm = load(_known(query.get("model", "mini")), dtype=query.get("dtype", "float32"))
+        lm = load(_known(query.get("model", DEFAULT_MODEL)), dtype=query.get("dtype", "float32"))
     if query.get("edits_off") == "on":
         edits = []
     else:

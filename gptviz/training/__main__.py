@@ -379,7 +379,7 @@ def run_heads(args: argparse.Namespace) -> None:
     measured = measured_heads(
         load(args.model), lambda done, total: print(f"{done} of {total} trials", flush=True)
     )
-    out = args.model / SHIPPED.name
+    out = args.model / SHIPPED
     lines = ",\n".join(
         f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}"
         for name, value in measured.items()

@@ -98,8 +98,8 @@ def measure_whole(command: Command, args: Namespace) -> None:
     evaluation = out / "evaluation.json"
     take(exam, "examine", "--exam", args.exam, "--json", exam)
     take(evaluation, "evaluate", *corpus, *limit, "--json", evaluation)
-    take(model / SHIPPED.name, "heads")
-    taken(model / jacobian_lens.SHIPPED.name, partial(fit_lens, model, texts))
+    take(model / SHIPPED, "heads")
+    taken(model / jacobian_lens.SHIPPED, partial(fit_lens, model, texts))
     written = ["--work", out / "both", "--before", out / "books", "--machine", args.machine]
     card = model / "MODEL_CARD.md"
     take(card, "card", *written, "--evaluation", evaluation, "--examination", exam, "--out", card)
@@ -125,4 +125,4 @@ def fit_lens(model: Path, texts: int) -> None:
     """Fit the Jacobian lens that ships with the model."""
     lm = load(model)
     fitted = jacobian_lens.fit(lm, jacobian_lens.texts_of(lm, texts))
-    jacobian_lens.keep(fitted, model / jacobian_lens.SHIPPED.name)
+    jacobian_lens.keep(fitted, model / jacobian_lens.SHIPPED)

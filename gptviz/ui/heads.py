@@ -32,8 +32,8 @@ from gptviz.engine.tokens import Token
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
 from gptviz.jobs import Job
+from gptviz.models.loading import BUNDLED
 from gptviz.ui import jobs, runs
-from gptviz.ui.models.choice import DEFAULT_MODEL
 from gptviz.ui.runs import per_run
 from gptviz.ui.words import counted
 
@@ -254,7 +254,7 @@ def _at_once(run: Run) -> Known:
     Looked up once, by its weights' hash; of any other model there are none.
     """
     lm = runs.model(run)
-    if lm.name != DEFAULT_MODEL or lm.edits:
+    if lm.name not in BUNDLED or lm.edits:
         return None, {}
     if lm.model not in _known:
         _known[lm.model] = known_general(lm), known_trials(lm)

@@ -7,6 +7,7 @@ import torch
 from gptviz.analysis import jacobian_lens as jl, lens
 from gptviz.engine.edits import Edit
 from gptviz.engine.sample import passages
+from gptviz.files import disk_cache
 from tests.analysis.written_out import Stopped, Told
 from tests.conftest import random_lm
 from tests.engine.test_trace import plain_forward
@@ -189,7 +190,7 @@ def test_the_lens_that_ships_is_minis(mini):
     """One output of the last block, by plain autograd over all texts, is its row of every matrix."""
     fitted = jl.known(mini)
     assert fitted is not None and fitted.texts == jl.TEXTS
-    assert jl.SHIPPED.stat().st_size < 1_600_000
+    assert (disk_cache.ASSETS / "mini" / jl.SHIPPED).stat().st_size < 1_600_000
     output = 100
     rows = lens.row_keys(mini.config)[:-1]
     sums = {row: torch.zeros(mini.config.emb_dim) for row in rows}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz.models.loading import ASSETS
+from gptviz.files.disk_cache import ASSETS
 from gptviz.tokenizer import get_encoding
 from gptviz.training import evaluate
 from gptviz.training.corpus import Book

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from gptviz import KNOWN_MODELS
 from gptviz.engine.config import ACTIVATIONS
 from gptviz.models.checkpoints.hub import HUB_MODELS, is_hub_id
-from gptviz.models.loading import DTYPES, devices
+from gptviz.models.loading import DEFAULT_MODEL, DTYPES, devices
 
-DEFAULT_MODEL = "mini"
 UPLOAD = "upload:"  # before the number of an upload
 PATH = "path:"  # before a path of the server
 

@@ -14,7 +14,7 @@ from unittest import mock
 
 from streamlit.testing.v1 import AppTest
 
-from gptviz.models.loading import load
+from gptviz.models.loading import DEFAULT_MODEL, load
 from gptviz.teach.guides import SETTING, Guide, GuideError, Step, keys, read
 from gptviz.teach.guides.answers import CannotAsk
 from gptviz.teach.guides.guide import with_facts
@@ -28,7 +28,7 @@ TOLD = {"truth", "said"}  # what a sentence after an answer may tell of every ke
 OF_WHAT_WAS_GIVEN = re.compile(r"given_\w+")
 
 
-def check(file: Path, model: str = "mini") -> Iterator[tuple[Step, str]]:
+def check(file: Path, model: str = DEFAULT_MODEL) -> Iterator[tuple[Step, str]]:
     """Yield every step of a guide, its sentences filled with this model's numbers, and its answer in words.
 
     Raises GuideError where the file is no guide, or something is wrong with a step.
