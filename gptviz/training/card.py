@@ -232,7 +232,7 @@ def _stage(saved: dict[str, Any], machine: str) -> str:
     if saved["config"]["drop_rate"]:
         dropout = f", with dropout {saved['config']['drop_rate']:g}"
     precision = ""
-    if recipe["precision"] == "bfloat16":
+    if recipe.get("precision") != "float32":  # an older run does not say it
         precision = ", with bf16 autocast"
     ended = ""
     if saved["step"] < recipe["steps"]:

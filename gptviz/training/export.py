@@ -11,16 +11,18 @@ from typing import Any, cast
 
 import torch
 from safetensors.torch import load_file, save
-from tiktoken import Encoding
 
 from gptviz.analysis import head_general, head_trial
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.files.atomic_file import write_atomically, write_text
-from gptviz.tokenizer import encoding_from_ranks
+from gptviz.tokenizer.encodings import ranks_of_file
+from gptviz.tokenizer.steps import bpe
 from gptviz.training.corpus import TOKENIZER_FILE
 from gptviz.training.recipe import CHECKPOINT
+
+Ranks = dict[bytes, int]  # a token's bytes -> its id
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -95,49 +97,39 @@ def half_weights(state: dict[str, torch.Tensor], config: GPTConfig) -> dict[str,
     return half
 
 
-def full_weights(
-    folder: Path, config: GPTConfig, tokenizer: Path | None = None
-) -> dict[str, torch.Tensor]:
+def full_weights(folder: Path, config: GPTConfig, tokenizer: Path) -> dict[str, torch.Tensor]:
     """The state dict in float32 of what `export` wrote, for a run that goes on from it.
 
-    `tokenizer` is the folder of the run's own, where it may be another one: see `rows_for`.
+    `tokenizer` is the folder of the run's own tokenizer, which may be another one: see `rows_for`.
     """
     state = {name: tensor.float() for name, tensor in load_file(folder / WEIGHTS).items()}
-    if tokenizer is not None:
-        before, after = (
-            encoding_from_ranks(place / TOKENIZER_FILE) for place in (folder, tokenizer)
-        )
-        for name in (EMBEDDING, TIED):
-            if name in state:
-                state[name] = rows_for(after, state[name], before)
+    before, after = (ranks_of_file(place / TOKENIZER_FILE) for place in (folder, tokenizer))
+    for name in (EMBEDDING, TIED):
+        if name in state:
+            state[name] = rows_for(after, state[name], before)
     if config.tie_embeddings:
         state[TIED] = state[EMBEDDING]
     return state
 
 
-def rows_for(after: Encoding, rows: torch.Tensor, before: Encoding) -> torch.Tensor:
-    """A row for each token of a tokenizer, from the rows of the one before: (V, D), (V before, D) -> (V, D).
+def rows_for(after: Ranks, rows: torch.Tensor, before: Ranks) -> torch.Tensor:
+    """A row for each token of a tokenizer, from the rows of the one before: (V before, D) -> (V, D).
 
     A token that both have keeps its row. Any other gets the mean of its pieces' rows, about as long as they are.
     """
     made = []
-    for token_id in range(after.n_vocab - 1):
-        ids = _pieces(after.decode_single_token_bytes(token_id), before)
-        row = rows[ids].mean(dim=0)  # (D,)
-        if len(ids) > 1:
+    for token in sorted(after, key=after.__getitem__):
+        pieces = [token]
+        if token not in before:
+            _, pieces = bpe(before, token)
+        of_pieces = rows[[before[piece] for piece in pieces]]  # (pieces, D)
+        row = of_pieces.mean(dim=0)  # (D,)
+        if len(pieces) > 1:
             # unlike directions partly cancel in a mean; a new token is rarer than its pieces
-            row = row * 0.9 * rows[ids].norm(dim=1).mean() / row.norm()
+            row = row * 0.9 * of_pieces.norm(dim=1).mean() / row.norm()
         made.append(row)
-    made.append(rows[before.n_vocab - 1])  # of <|endoftext|>, the last one
+    made.append(rows[len(before)])  # of <|endoftext|>, the last one
     return torch.stack(made)
-
-
-def _pieces(token: bytes, encoding: Encoding) -> list[int]:
-    """The ids of a token's bytes: one where the encoding has it."""
-    try:
-        return [encoding.encode_single_token(token)]
-    except KeyError:
-        return encoding.encode_ordinary(token.decode("utf-8", "replace"))
 
 
 def sha256_of(folder: Path) -> str:

@@ -40,7 +40,7 @@ class MuonInFloat32(torch.optim.Muon):
     """
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]
         for group in self.param_groups:
             for matrix in group["params"]:
                 if matrix.grad is not None:

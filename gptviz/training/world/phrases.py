@@ -25,6 +25,7 @@ from gptviz.training.world.tables import FEMALE, FORMS, MALE, PEOPLE
 T = TypeVar("T")
 
 PERSON = {"A": PEOPLE, "B": PEOPLE, "C": PEOPLE, "F": FEMALE, "G": FEMALE, "M": MALE, "N": MALE}
+FEW = 31  # rows of which all are spoken of as often: days, months
 SIGNS = re.compile(r"([\[\]|]|\{[^{}]*\})")
 SLOT = re.compile(
     r"\{(?P<capital>\^?)(?P<article>a )?(?P<name>[A-Za-z_]+?)(?P<digit>\d?)(?:\.(?P<form>[a-z]+))?\}"
@@ -163,9 +164,6 @@ def draw_rows(parts: list[str | Slot], chance: random.Random) -> dict[tuple[str,
     return rows
 
 
-FEW = 31  # rows of which all are spoken of as often: days, months
-
-
 def drawn_row(rows: list[Row], chance: random.Random) -> Row:
     """A row, the first ones more often: in a table they are those that people ask for."""
     if len(rows) <= FEW:
@@ -176,7 +174,8 @@ def drawn_row(rows: list[Row], chance: random.Random) -> Row:
 def first_more_often(items: list[T], chance: random.Random) -> T:
     """Half of the time any of them, else by Zipf's law: number n about 1/n as often as the first.
 
-    So people speak of France and of Moldova, too. A small model learns what it is told often.
+    That is how much more often people speak of France than of Moldova, and a small model learns what it is
+    told often.
     """
     if chance.random() < 0.5:
         return chance.choice(items)
