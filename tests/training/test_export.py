@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 import gptviz
 from gptviz.engine.config import GPTConfig
 from gptviz.tokenizer import encoding_from_ranks
-from gptviz.training.export import export, full_weights, half_weights
+from gptviz.training.export import export, full_weights, half_weights, rows_for
 from gptviz.training.recipe import Recipe
 from tests.training.conftest import learn_tokenizer, prose, trained
 
@@ -107,3 +107,12 @@ def test_a_new_tokenizer_keeps_the_rows_of_common_tokens_and_makes_the_others_of
     assert made[new].norm() == pytest.approx(0.9 * pieces.norm(dim=1).mean().item(), rel=1e-4)
     same = full_weights(folder, run.config, folder)
     assert torch.equal(same["tok_emb.weight"], rows)
+
+
+def test_a_new_token_of_half_a_character_has_the_pieces_of_its_bytes():
+    before = {bytes([byte]): byte for byte in range(256)}
+    after = before | {"“".encode()[:2]: 256}
+    rows = torch.eye(257)
+    made = rows_for(after, rows, before)
+    assert set(made[256].nonzero().flatten().tolist()) == set("“".encode()[:2])
+    assert torch.equal(made[257], rows[256])  # of <|endoftext|>
