@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
 from gptviz.files.owned_folder import TRAININGS, UPLOADS, WORKS, sweep
-from gptviz.server import early, log, watching
+from gptviz.server import early, log, sessions, watching
 from gptviz.ui import jobs
 from gptviz.ui.components.code import PATH, served
 from gptviz.ui.components.theme_watch import code_ahead
@@ -191,6 +191,7 @@ def _look_again(sessions: list[str]) -> None:
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     """Start the server: remove what killed servers have left, and start the workers."""
     log.watch()
+    sessions.keep_what_was_drawn()
     runtime.get_instance().stats_mgr.register_provider(watching.NUMBERS)
     for prefix in (TRAININGS, UPLOADS, WORKS):
         await run_sync(sweep, prefix)
