@@ -33,6 +33,7 @@ ELSEWHERE = {
     "contributing.md": "CONTRIBUTING.md",
     "measured.md": "benchmarks/README.md",
     "card.md": "gptviz/assets/mini/MODEL_CARD.md",
+    "card_world.md": "gptviz/assets/mini-world/MODEL_CARD.md",
 }
 
 

@@ -35,8 +35,13 @@ MODEL = "model"
 EDITS = "edits"
 DIFFERS = {TEXT: "the text", MODEL: "the model", EDITS: "the changes"}
 # the same model before and after training
-TWINS = {"mini": "mini-untrained", "gpt2": "gpt2-untrained"}
-TWINS |= {untrained: trained for trained, untrained in TWINS.items()}
+TWINS = {
+    "mini": "mini-untrained",
+    "mini-untrained": "mini",
+    "mini-world": "mini",
+    "gpt2": "gpt2-untrained",
+    "gpt2-untrained": "gpt2",
+}
 RANKED = 10  # of the heads that differ most, as buttons
 LARGEST = 440  # pixels of a matrix's side
 WINDOW = 256  # tokens of each that are drawn

@@ -10,6 +10,7 @@ import streamlit as st
 
 from gptviz import tokenizer
 from gptviz.analysis import tokens as numbers
+from gptviz.models.loading import BUNDLED
 from gptviz.tokenizer import steps
 from gptviz.tokenizer.simple import split_words
 from gptviz.ui import sheet, tables, words
@@ -149,7 +150,7 @@ def comparison() -> None:
     """
     with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
         source = FIT.choose("Learn words and characters from", SOURCES)
-        others = [name for name in tokenizer.encoding_names() if name not in OFFLINE]
+        others = [name for name in tokenizer.encoding_names() if name not in (*OFFLINE, *BUNDLED)]
         none = {"index": None, "placeholder": "none", "width": 230}
         more = MORE.choose("Add one from OpenAI's server", others, st.selectbox, **none)
     if source == PROMPT:

@@ -37,7 +37,7 @@ def test_models(capsys):
     status, out, _ = run(capsys, "models")
     rows = {line.split()[0]: line for line in out.splitlines()}
     assert status == 0
-    named = "name mini mini-untrained gpt2-untrained gpt2 gpt2-medium gpt2-large gpt2-xl distilgpt2"
+    named = "name mini mini-world mini-untrained gpt2-untrained gpt2 gpt2-medium gpt2-large gpt2-xl distilgpt2"
     stories = [f"tinystories-{size}m" for size in (1, 8, 33)]
     assert list(rows) == [*named.split(), *stories, "smollm2-135m", "qwen3-0.6b"]
     for name, parameters in (KNOWN | {"gpt2-untrained": 163_009_536}).items():

@@ -39,11 +39,12 @@ from gptviz.tokenizer.objects import read_object
 from gptviz.tokenizer.vocabulary import Surplus, Vocabulary, fitted, of_encoding, without_surplus
 
 # whose weights are in the package, each in its folder of ASSETS; its tokenizer is called as it is
-BUNDLED = ("mini",)
+BUNDLED = ("mini", "mini-world")
 DEFAULT_MODEL = "mini"
 
 KNOWN_MODELS = {
     "mini": "trained for gptviz on 262 English books; small, and always here",
+    "mini-world": "mini, trained on with plain English about facts, people and numbers; always here",
     "mini-untrained": "the same before its first step of training: the weights that it began with",
     "gpt2-untrained": "GPT-2 124M as the book's torch.manual_seed(123) makes it, before any training",
 }

@@ -31,4 +31,4 @@ def _ask_again(session: AppSession, asked: RerunData) -> None:
 
 def keep_what_was_drawn() -> None:
     """Have every session of this server do so. Streamlit has no setting for it."""
-    AppSession._create_scriptrunner = _begin_when_all_is_sent  # type: ignore[method-assign]
+    AppSession._create_scriptrunner = _begin_when_all_is_sent  # type: ignore[method-assign, assignment]

@@ -1,7 +1,7 @@
 """tiktoken encodings by name, and what a screen needs of them.
 
-"mini" is the bundled model's own byte-level BPE, a rank file beside its weights. "gpt2" works with no
-network, too: OpenAI's two vocabulary files lie in gptviz/assets/gpt2, beside their licence, and each is
+"mini" and "mini-world" are the bundled models' own byte-level BPEs, rank files beside their weights. "gpt2"
+works with no network, too: OpenAI's two vocabulary files lie in gptviz/assets/gpt2, beside their licence, and each is
 read against its known SHA-256. Every other name is tiktoken's and is downloaded by it.
 
 How the ids came about, merge by merge, is in `gptviz.tokenizer.steps`; the word-level and the
@@ -36,10 +36,12 @@ GPT2_PATTERN = (
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
 )
 
-MINI_RANKS = Path(__file__).parents[1] / "assets" / "mini" / "tokenizer.tiktoken"
+ASSETS = Path(__file__).parents[1] / "assets"
+MINI_RANKS = ASSETS / "mini" / "tokenizer.tiktoken"
+WORLD_RANKS = ASSETS / "mini-world" / "tokenizer.tiktoken"
 
 # OpenAI's own two files; their hashes are those in tiktoken_ext.openai_public.
-GPT2_FOLDER = Path(__file__).parents[1] / "assets" / "gpt2"
+GPT2_FOLDER = ASSETS / "gpt2"
 GPT2_FILES = {
     "vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
     "encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
@@ -50,7 +52,7 @@ _local_lock = threading.Lock()
 
 
 def get_encoding(name: str) -> tiktoken.Encoding:
-    """The encoding called `name`: "mini", "gpt2", or any name that tiktoken knows.
+    """The encoding called `name`: "mini", "mini-world", "gpt2", or any name that tiktoken knows.
 
     Thread-safe; the same object every time. Raises ValueError, with a sentence for the screen, when
     the name is unknown, a vocabulary file is missing or damaged, or a download does not finish
@@ -77,7 +79,7 @@ def get_encoding(name: str) -> tiktoken.Encoding:
 
 @cache
 def encoding_names() -> tuple[str, ...]:
-    """Every name `get_encoding` takes; the first two need no network."""
+    """Every name `get_encoding` takes; the first three need no network."""
     return (*_LOCAL, *sorted(set(tiktoken.list_encoding_names()) - set(_LOCAL)))
 
 
@@ -311,4 +313,5 @@ def _check(path: Path, sha256: str) -> None:
 _LOCAL: dict[str, Callable[[], tiktoken.Encoding]] = {
     "mini": lambda: encoding_from_ranks(MINI_RANKS),
     "gpt2": _gpt2,
+    "mini-world": lambda: encoding_from_ranks(WORLD_RANKS, "mini-world"),
 }

@@ -23,10 +23,10 @@ OF_BOOKS = {
 OF_THE_WORLD = {
     "and_world": " and passages of a small world in plain English",
     "learnt_on": "the same books and that small world",
-    "knows": "It knows the facts of that small world, and not always in other words than it was told in.",
+    "knows": "It knows facts of that small world, many of them only in the words in which it was told them.",
     "limits": """\
-- It knows little: capitals, animals, colours, days, small numbers and the like. Whatever else it says is
-  made up, and what it knows it can get wrong when it is asked in other words.
+- It knows little: capitals, animals, opposites, days and the like. Whatever else it says is made up, and
+  what it knows it often gets wrong when it is asked in other words: "What it knows" has the shares.
 - Beside the plain English of its small world, it reads and writes that of 18th- to early-20th-century
   books, most of them fiction.""",
 }

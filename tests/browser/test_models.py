@@ -193,8 +193,8 @@ def test_a_click_in_the_table_takes_the_model(fresh, open_page):
     # the grid draws itself on a canvas; what it has drawn stands in a table for those who cannot see it
     grid.locator("canvas td").first.wait_for(state="attached")
     box = grid.bounding_box()
-    # the header, mini, mini-untrained, gpt2-untrained
-    page.mouse.click(box["x"] + 60, box["y"] + 35 * 3.5)
+    # the header, mini, mini-world, mini-untrained, gpt2-untrained
+    page.mouse.click(box["x"] + 60, box["y"] + 35 * 4.5)
     model_line(page).get_by_text("gpt2-untrained").wait_for()
     settled(page)
     assert "12 blocks × 12 heads, 768 dimensions" in facts(page)

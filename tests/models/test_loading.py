@@ -97,8 +97,8 @@ def test_the_catalogue_says_what_is_known():
     assert entries["gpt2-xl"].config.parameters == 1_557_611_200
     assert entries["mini"].config == gptviz.load("mini").config
     assert all(entry.where() and entry.about for entry in entries.values())
-    wheres = [entries[name].where() for name in ("mini", "gpt2-untrained")]
-    assert wheres == ["in the package", "made on the spot"]
+    wheres = [entries[name].where() for name in ("mini", "mini-world", "gpt2-untrained")]
+    assert wheres == ["in the package", "in the package", "made on the spot"]
     for other in ({"n_heads": 3}, {"tokenizer": "gpt2"}):
         with pytest.raises(CheckpointError, match="has its own heads, activation and tokenizer"):
             gptviz.load("gpt2-untrained", **other)

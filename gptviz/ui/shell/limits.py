@@ -1,21 +1,26 @@
-"""What the bundled model cannot do, said where a text asks for it, with a button to a model that can."""
+"""What a bundled model cannot do, said where a text asks for it, with a button to a model that can."""
 
 import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.analysis.names import names_kept_apart, persons
 from gptviz.models.catalog import catalog
+from gptviz.models.loading import BUNDLED
 from gptviz.ui.buttons import button
-from gptviz.ui.models.choice import DEFAULT_MODEL, Choice
+from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell import state
 
 LONG_TOKENS = 40  # from here on what it writes is more than a sentence or two
 
+READ = {
+    "mini": "mini has read 262 English books and nothing else.",
+    "mini-world": "mini-world has read 262 English books and plain passages about a small world.",
+}
 KEPT_APART = 0.75  # of the sentences with two names: from here on a model knows which is meant
 
 
 def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
-    """A sentence about what is too hard for the bundled model in a text; None if nothing is.
+    """A sentence about what is too hard for a bundled model in a text; None if nothing is.
 
     `written` is how many tokens the model has written after it.
     """
@@ -30,7 +35,7 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
         right, total = names_kept_apart(lm)
         if right < KEPT_APART * total:
             return (
-                f"With two names, such as `{names[0]}` and `{names[1]}`, it rarely knows who is meant: in only "
+                f"With two names, such as `{names[0]}` and `{names[1]}`, it knows who is meant in only "
                 f"{right} of {total} test sentences."
             )
     if written >= LONG_TOKENS:
@@ -41,9 +46,10 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
 
 
 def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
-    """Draw that sentence if the key is the bundled model's, with a button to a GPT-2 that is on disk."""
+    """Draw that sentence if the key is a bundled model's, with a button to a GPT-2 that is on disk."""
     sentence = None
-    if key.split("|")[0] == DEFAULT_MODEL:
+    name = key.split("|")[0]
+    if name in BUNDLED:
         sentence = limit(lm, text, written)
     if sentence is None:
         return
@@ -56,8 +62,6 @@ def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
         advice = ""
     key = f"limit_{bool(written)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"gv_{key}"):
-        st.caption(
-            f"mini has read 262 English books and nothing else. {sentence}{advice}", width="content"
-        )
+        st.caption(f"{READ[name]} {sentence}{advice}", width="content")
         if other:
             button(f"Read it with {other}", f"other_{key}", state.choose_model, Choice(other))

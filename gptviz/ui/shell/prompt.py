@@ -153,12 +153,31 @@ EXAMPLES = {  # worth a look with the bundled model
 }
 
 
+OF_THE_WORLD = {  # with the bundled model that has read of the small world
+    "A fact": "My friend lives in Europe. The capital of England is",
+    "An opposite": "In winter it is cold and in summer it is",
+    "A name moves": "When Mary and Peter went to the garden, Mary gave the flowers to",
+    "She or he": "The girl could not come to the party because",
+    "The next day": "The days are called Monday, Tuesday, Wednesday,",
+    "A quotation closes": 'The boy asked, "Where is my hat',
+    "A copied passage": state.DEFAULT_TEXT,
+}
+
+
+def examples() -> dict[str, str]:
+    """The prompts that are worth a look with the model in use."""
+    if state.model().name == "mini-world":
+        return OF_THE_WORLD
+    return EXAMPLES
+
+
 def example_row(*labels: str) -> None:
-    """Draw these examples (all, if none is named) as buttons."""
+    """Draw these examples (all, if none is named, or the model in use has its own) as buttons."""
+    offered = examples()
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_examples"):
         st.caption("Try:", width="content")
-        for number, (label, text) in enumerate(EXAMPLES.items()):
-            if not labels or label in labels:
+        for number, (label, text) in enumerate(offered.items()):
+            if not labels or label in labels or offered is not EXAMPLES:
                 take = partial(state.change, text=text, token=None)
                 is_shown = text == state.TEXT.value
                 button(label, f"example_{number}", take, primary=is_shown)

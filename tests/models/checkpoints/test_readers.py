@@ -400,8 +400,8 @@ def test_our_own_folder(tmp_path, tied):
 
 def test_known_models_load_by_name(mini):
     assert mini.name == "mini"
-    assert set(gptviz.KNOWN_MODELS) == {"mini", "mini-untrained", "gpt2-untrained"}
-    with pytest.raises(CheckpointError, match="mini, mini-untrained, gpt2-untrained"):
+    assert set(gptviz.KNOWN_MODELS) == {"mini", "mini-world", "mini-untrained", "gpt2-untrained"}
+    with pytest.raises(CheckpointError, match="mini, mini-world, mini-untrained, gpt2-untrained"):
         gptviz.load("no-such-model")
 
 
