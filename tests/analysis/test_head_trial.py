@@ -1,5 +1,6 @@
 """Labels on trial: the bundled model's known heads keep theirs, and random weights lose them."""
 
+import json
 from functools import partial
 
 import numpy as np
@@ -163,18 +164,23 @@ def are_the_same(one, other):
     pd.testing.assert_frame_equal(one.table, other.table, check_dtype=False, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("block", "head", "label"), [(5, 0, "induction"), (5, 6, "marks")])
-def test_the_bundled_models_trials_ship_with_it(mini, block, head, label, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "block", "head", "label"),
+    [("mini", 5, 0, "induction"), ("mini", 5, 6, "marks"), ("mini-world", 5, 0, "induction")],
+)
+def test_a_bundled_models_trials_ship_with_it(name, block, head, label, tmp_path, monkeypatch):
     """What ships is what is measured; another model, or a changed one, gets none of it."""
     monkeypatch.setenv(disk_cache.SETTING, str(tmp_path))
-    found = head_trial.known_trials(mini)
-    general = known_general(mini)
+    bundled = load(name)
+    found = head_trial.known_trials(bundled)
+    general = known_general(bundled)
     claims = {(row.block, row.head, row.role) for row in general.table.itertuples()}
     claims = {claim for claim in claims if claim[2] in head_trial.TESTABLE}
-    assert set(found) == claims and len(claims) == len(disk_cache.shipped()) - 1
-    for other in (load("mini-untrained"), mini.edited("z.0.0=zero")):
+    ships = json.loads((disk_cache.ASSETS / name / disk_cache.SHIPPED).read_text(encoding="utf-8"))
+    assert set(found) == claims and len(claims) == len(ships) - 1
+    for other in (load("mini-untrained"), bundled.edited("z.0.0=zero")):
         assert not head_trial.known_trials(other)
-    measured = trial(mini, block, head, label, known=general, disk=False)
+    measured = trial(bundled, block, head, label, known=general, disk=False)
     are_the_same(found[block, head, label], measured)
 
 
