@@ -45,7 +45,7 @@ DEFAULT_MODEL = "mini"
 KNOWN_MODELS = {
     "mini": "trained for gptviz on 262 English books; small, and always here",
     "mini-world": "mini, trained on with plain English about facts, people and numbers; always here",
-    "mini-untrained": "the same before its first step of training: the weights that it began with",
+    "mini-untrained": "mini before its first step of training: the weights that it began with",
     "gpt2-untrained": "GPT-2 124M as the book's torch.manual_seed(123) makes it, before any training",
 }
 
