@@ -258,7 +258,7 @@ def wall(studio: Studio, name: str) -> None:
     """A question that a class has answered, with the truth."""
     teacher, pupils = with_pupils(studio, 5)
     teacher.get_by_role("button", name="Begin with step 1").click()
-    for pupil, word in zip(pupils, ("rose", "rose", "house", "rose", "bird"), strict=True):
+    for pupil, word in zip(pupils, ("hot", "warm", "hot", "hot", "cold"), strict=True):
         pupil.wait_for_url("**/next_token?**")
         settled(pupil)
         pupil.get_by_role("textbox", name="Which word").fill(word)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gptviz.models.loading import UNSAID_MODEL
 from gptviz.ui.shell.details import DRAWN
 
 
@@ -162,7 +163,8 @@ def keys(at: Any, before: str = "") -> list[str]:
 
 
 def run_app(app, **query):
-    """A small app that a test wrote, at this address; it must not fail."""
+    """A small app that a test wrote, at this address, or at mini's; it must not fail."""
+    query = query or {"model": UNSAID_MODEL}
     at = AppTest.from_function(app, default_timeout=120)
     for name, value in query.items():
         at.query_params[name] = str(value)

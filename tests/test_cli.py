@@ -47,7 +47,7 @@ def test_models(capsys):
 
 def test_trace_as_data(capsys, mini):
     text = "The cat sat on the <|endoftext|> \n mat"
-    status, out, _ = run(capsys, "trace", text, "--json", "--top", "4")
+    status, out, _ = run(capsys, "trace", text, "--json", "--top", "4", "--model", "mini")
     data = json.loads(out)
     trace = mini.trace(text)
     assert status == 0 and data["model"] == "mini" and data["config"]["n_layers"] == 6
@@ -327,10 +327,12 @@ def checked(capsys, file, text, what="check"):
     return run(capsys, "guide", what, str(file))
 
 
-def test_a_guide_is_tried(capsys, tmp_path, mini):
+def test_a_guide_is_tried(capsys, tmp_path):
+    """On the model that the app opens with."""
     mine = tmp_path / "mine.md"
-    ids = mini.encode("one two three")[1:]
-    costs = -mini.trace("one two three").logits().log_softmax(-1)[range(len(ids)), ids]
+    lm = gptviz.load()
+    ids = lm.encode("one two three")[1:]
+    costs = -lm.trace("one two three").logits().log_softmax(-1)[range(len(ids)), ids]
     worst = int(costs.argmax())
     status, out, _ = checked(capsys, mine, GUIDE)
     assert status == 0 and f"(position {worst + 1})" in out
@@ -345,7 +347,7 @@ def test_a_guide_is_tried(capsys, tmp_path, mini):
         "{loss}", "x"
     )
     status, out, _ = checked(capsys, mine, asked.replace("token: 1", "token: many"))
-    assert status == 0 and "cannot be asked of mini: this model has no head 40.0" in out
+    assert status == 0 and "cannot be asked of mini-world: this model has no head 40.0" in out
     assert run(capsys, "guide", "check", str(tmp_path / "none.md"))[0] == 1
 
 

@@ -40,7 +40,9 @@ from gptviz.tokenizer.vocabulary import Surplus, Vocabulary, fitted, of_encoding
 
 # whose weights are in the package, each in its folder of ASSETS; its tokenizer is called as it is
 BUNDLED = ("mini", "mini-world")
-DEFAULT_MODEL = "mini"
+DEFAULT_MODEL = "mini-world"
+# of a link that names no model: the only bundled one when such links were made
+UNSAID_MODEL = "mini"
 
 KNOWN_MODELS = {
     "mini": "trained for gptviz on 262 English books; small, and always here",

@@ -25,7 +25,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.files import disk_cache
 from gptviz.models.checkpoints.hub import HUB_MODELS
-from gptviz.models.loading import DEFAULT_MODEL, KNOWN_MODELS, load
+from gptviz.models.loading import KNOWN_MODELS, UNSAID_MODEL, load
 from gptviz.teach.guides import keys
 from gptviz.text.suggest import did_you_mean
 
@@ -38,8 +38,10 @@ MOST = 20  # numbers in one claim
 # of a number, or of 1 where it is less: other threads and kernels add up in another order
 CLOSE = 1e-4
 
-# of a link without
-DEFAULT_TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
+# what the app opens with
+DEFAULT_TEXT = "The farmer told us that a young cow is called a"
+# of a link that has no text: what the app opened with while mini was its only model
+UNSAID_TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 Traces = dict[Sites, Trace]
 # a number's name, and its arguments where it takes some
@@ -165,13 +167,13 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
     if "claims" not in query:
         raise ClaimError("this link makes no claim: one has claims= in it")
     if lm is None:
-        lm = load(_known(query.get("model", DEFAULT_MODEL)), dtype=query.get("dtype", "float32"))
+        lm = load(_known(query.get("model", UNSAID_MODEL)), dtype=query.get("dtype", "float32"))
     if query.get("edits_off") == "on":
         edits = []
     else:
         edits = query.get("edits", "").split(",")
     changed_lm = lm.edited(*(Edit.parse(edit) for edit in edits if edit))
-    ids = lm.encode(query.get("text", DEFAULT_TEXT), special_tokens=query.get("special") == "on")
+    ids = lm.encode(query.get("text", UNSAID_TEXT), special_tokens=query.get("special") == "on")
     ids = ids[: lm.config.context_length]
     token = query.get("token", str(len(ids) - 1))
     if token not in map(str, range(len(ids))):

@@ -12,7 +12,7 @@ from gptviz.analysis.ablation import parts_of
 from gptviz.analysis.circuit_passes import Passes, edits_of
 from gptviz.analysis.patches import value_of
 from gptviz.engine import variants
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.analysis.written_out import IDS, Told, without
 from tests.conftest import KINDS_OF_MODELS, above, random_lm
 
@@ -116,7 +116,7 @@ def test_the_text_of_a_baseline_needs_as_many_tokens():
 
 
 def test_the_bundled_models_previous_token_head(mini):
-    table = knock_out(mini, DEFAULT_TEXT, (" mill", " town"))
+    table = knock_out(mini, UNSAID_TEXT, (" mill", " town"))
     previous = table[(table["block"] == 4) & (table["head"] == 3)]  # the previous-token head
     assert previous["probability"].item() == pytest.approx(0.1827, abs=0.0005)
     assert previous["effect"].item() == pytest.approx(-3.065, abs=0.001)

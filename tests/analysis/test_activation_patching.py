@@ -14,7 +14,7 @@ from gptviz.analysis.activation_patching import agreement, patching, strongest
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import POSITION_SITES, SITES, Patch, patches_of
 from gptviz.analysis.reach import unseen
-from gptviz.ui.parts.patching.other import PAIRS
+from gptviz.ui.shell.other_text import PAIRS
 from tests.analysis.written_out import IDS as CLEAN, OTHER as CORRUPT, Told
 from tests.conftest import KINDS_OF_MODELS, above, random_lm
 from tests.models.checkpoints import makers

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from gptviz import Edit
 from gptviz.analysis import circuit_search
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.analysis.written_out import IDS, Stopped, Told, without
 from tests.conftest import above, random_lm
 
@@ -200,7 +200,7 @@ def test_the_sets_of_a_large_circuit():
 def test_the_bundled_model_needs_its_induction_heads(mini):
     """Of 48 heads 16 are enough; none of three heads of block 5 can be left out."""
     heads = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
-    passes = Passes(mini, DEFAULT_TEXT, " mill", "sample")
+    passes = Passes(mini, UNSAID_TEXT, " mill", "sample")
     chosen = circuit_search.parse(heads, mini)
     enough = circuit_search.allowed(passes.whole, passes.of([()])[0])
     assert abs(passes.of([chosen])[0] - passes.whole) <= enough

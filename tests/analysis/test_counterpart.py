@@ -5,7 +5,7 @@ import torch
 
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.counterpart import counterpart
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.conftest import above
 
 
@@ -17,7 +17,7 @@ def moved(own, other):
 
 
 @pytest.mark.parametrize(
-    ("text", "position"), [(DEFAULT_TEXT, -1), ("The man took off", -1), (DEFAULT_TEXT, 8)]
+    ("text", "position"), [(UNSAID_TEXT, -1), ("The man took off", -1), (UNSAID_TEXT, 8)]
 )
 def test_one_token_is_another_and_so_is_the_answer(mini, text, position):
     ids = mini.encode(text)
@@ -35,7 +35,7 @@ def test_one_token_is_another_and_so_is_the_answer(mini, text, position):
 
 
 def test_the_copied_word_is_what_matters_most(mini):
-    found = counterpart(mini, mini.encode(DEFAULT_TEXT))
+    found = counterpart(mini, mini.encode(UNSAID_TEXT))
     assert found.position == 7  # ·mill
 
 

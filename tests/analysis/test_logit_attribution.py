@@ -19,7 +19,7 @@ from gptviz.analysis.logit_attribution import (
     spread,
 )
 from gptviz.analysis.paths import paths
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.analysis.written_out import IDS, by_hand, frozen, weights_of
 from tests.conftest import KINDS_OF_MODELS, TEXTS, above, models, random_lm
 
@@ -245,7 +245,7 @@ def test_below_the_parts_stand_their_sum_and_the_models_own():
 
 def test_bfloat16_has_its_rounding_as_a_part():
     lm = gptviz.load("mini", dtype="bfloat16")
-    trace = lm.trace(DEFAULT_TEXT)
+    trace = lm.trace(UNSAID_TEXT)
     table = attribution(trace, lm.model, 2958)
     assert total(table) == pytest.approx(logit(trace, 2958), abs=1e-4)
     # of a logit of 12
@@ -256,7 +256,7 @@ def test_bfloat16_has_its_rounding_as_a_part():
 
 def test_the_story_of_mill_against_town(mini):
     """What block 5 adds to the logit, and that it reads it from the word's first place."""
-    trace = mini.trace(DEFAULT_TEXT)
+    trace = mini.trace(UNSAID_TEXT)
     mill, town = mini.encode(" mill town")
     table = attribution(trace, mini.model, mill, town)
     assert (total(table), logit(trace, mill, town)) == pytest.approx((8.9311, 8.9311), abs=1e-4)

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from gptviz.analysis import compare, machine
 from gptviz.analysis.places import resolve
 from gptviz.analysis.reads import sites_of
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.analysis.written_out import by_hand, weights_of
 from tests.conftest import random_lm
 
@@ -131,7 +131,7 @@ def test_without_heads_nothing_is_read(mini):
 
 @pytest.mark.parametrize(("value", "times"), [("mean", 0), ("x0.5", 0.5), ("x-2", 2)])
 def test_a_head_brings_as_much_of_what_it_read_as_it_hands_on(mini, value, times):
-    ids = mini.encode(DEFAULT_TEXT)
+    ids = mini.encode(UNSAID_TEXT)
     edited = mini.edited(f"z.5.0={value}")
     at = len(ids) - 1
     unchanged = machine.level(mini, mini.trace(ids), "", len(ids) - 1)
@@ -226,7 +226,7 @@ def test_every_number_at_every_place_of_twelve_blocks_with_twelve_heads(
 
 @pytest.mark.parametrize("at", AT)
 def test_every_number_at_every_place_of_the_bundled_model(mini, at):
-    ids = mini.encode(DEFAULT_TEXT * 2)  # more tokens than are drawn
+    ids = mini.encode(UNSAID_TEXT * 2)  # more tokens than are drawn
     check(mini, ids, at, len(ids) - 1)
     check(mini, ids, at, 3, (4, 3))
 
@@ -235,8 +235,8 @@ def test_what_is_drawn_of_the_unchanged_model_is_what_was_chosen_in_the_changed_
     edited = mini.edited("z.4.3=zero")
     position = 15
     for at in ("", "block.5.attention", "block.5.head.2", "block.5.feed_forward", "out_head"):
-        t = edited.trace(DEFAULT_TEXT)
-        was = mini.trace(DEFAULT_TEXT)
+        t = edited.trace(UNSAID_TEXT)
+        was = mini.trace(UNSAID_TEXT)
         level = machine.level(edited, t, at, position)
         other = machine.level(mini, was, at, position, level["shown"])
         assert level["shown"] == other["shown"]
@@ -245,7 +245,7 @@ def test_what_is_drawn_of_the_unchanged_model_is_what_was_chosen_in_the_changed_
         )
         assert said == words
         assert machine.table(level).shape == machine.table(other).shape
-    of_lengths = edited.trace(DEFAULT_TEXT, keep=machine.reading(edited), reduce=machine.LENGTHS)
+    of_lengths = edited.trace(UNSAID_TEXT, keep=machine.reading(edited), reduce=machine.LENGTHS)
     now, kept = (machine.level(edited, one, "", position) for one in (of_lengths, t))
     near(now["stream"], kept["stream"])
 

@@ -25,13 +25,13 @@ from gptviz.analysis.other_texts import (
 )
 from gptviz.analysis.prompts import NAMES, Prompt, indirect_objects
 from gptviz.analysis.word_classes import GENDERED, HE, SHE, of_the_other
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.conftest import random_lm
 
 GAVE = "When Tom and Mary left the garden, Tom gave the flowers to"
 LONG = "When Tom and Anna left the garden, Tom gave the flowers to"  # of two tokens in mini
 TEXTS = [
-    DEFAULT_TEXT,
+    UNSAID_TEXT,
     GAVE,
     LONG,
     "The capital of Italy is",
@@ -222,8 +222,8 @@ def test_he_and_she(mini):
 
 
 def test_the_copied_word_is_another_where_it_stood_first(mini):
-    found = by_kind(mini, DEFAULT_TEXT)[COPIED]
-    ids = mini.encode(DEFAULT_TEXT)
+    found = by_kind(mini, UNSAID_TEXT)[COPIED]
+    ids = mini.encode(UNSAID_TEXT)
     (place,) = differing(ids, found.ids)
     assert mini.decode([ids[place]]) == " mill"
     expected = mini.trace(ids).logits(place - 1)

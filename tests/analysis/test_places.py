@@ -4,15 +4,15 @@ import pytest
 
 from gptviz.analysis.places import Place, parse, possible, resolve
 from gptviz.engine.config import GPTConfig
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.analysis.test_machine import AT
 from tests.analysis.written_out import by_hand, weights_of
 
 
 @pytest.mark.parametrize("position", [15, 6])
 def test_words_name_what_is_largest_at_the_token(mini, position):
-    t = mini.trace(DEFAULT_TEXT)
-    found = by_hand(mini, tuple(mini.encode(DEFAULT_TEXT)), None)
+    t = mini.trace(UNSAID_TEXT)
+    found = by_hand(mini, tuple(mini.encode(UNSAID_TEXT)), None)
     first = found["blocks"][0]
     last = found["blocks"][-1]
     w = weights_of(mini.model)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmarks.sessions import Visitor
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.browser.conftest import address, press, settled, went
 
 
@@ -126,9 +126,9 @@ def test_thirty_visitors_of_one_model_each_have_their_own_changes(server, mini):
         other.submit(asyncio.run, all_at_once()).result()
     assert not [fault for visitor in visitors for fault in visitor.faults]
     seen = [visitor.strip["effect"] for visitor in visitors]
-    before = mini.trace(DEFAULT_TEXT, keep=[]).logits(-1).softmax(0)
+    before = mini.trace(UNSAID_TEXT, keep=[]).logits(-1).softmax(0)
     for edit, effect in zip(edits, seen, strict=True):
-        now = mini.trace(DEFAULT_TEXT, keep=[], edits=edit.split(",")).logits(-1).softmax(0)
+        now = mini.trace(UNSAID_TEXT, keep=[], edits=edit.split(",")).logits(-1).softmax(0)
         assert effect["before"] == pytest.approx(float(before.max()), rel=1e-4)
         assert effect["now"] == pytest.approx(float(now[before.argmax()]), rel=1e-3)
     assert len({round(effect["now"], 5) for effect in seen}) > 25

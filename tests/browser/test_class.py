@@ -57,7 +57,7 @@ def test_a_class_answers_together(open_page):
         pupil.get_by_text("When your teacher starts").wait_for()
     teacher.get_by_text("2 students have joined").wait_for()
     teacher.get_by_role("button", name="Begin with step 1").click()
-    for pupil, word in zip(pupils, ("rose", "umbrella"), strict=True):
+    for pupil, word in zip(pupils, ("hot", "umbrella"), strict=True):
         pupil.wait_for_url("**/next_token?**")
         settled(pupil)
         assert pupil.get_by_test_id("candidate").count() == 0
@@ -69,7 +69,7 @@ def test_a_class_answers_together(open_page):
     teacher.get_by_text("Answered: 2 of 2 students").wait_for()
     lines, asked, runs = overheard(by_link)
     by_link.reload()
-    by_link.get_by_text("Sent: rose").wait_for()
+    by_link.get_by_text("Sent: hot").wait_for()
     # what is shown when: tests/pages/test_class.py
     teacher.get_by_role("button", name="Reveal the answer").click()
     for pupil in pupils:

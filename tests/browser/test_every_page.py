@@ -143,7 +143,7 @@ def test_the_guides_bar_shuts_nobody_out(open_page):
     """With its question, on the page that waits for the answer; then answered."""
     page = open_page("next_token", guide="tour", step=1)
     assert shut_out(page) == []
-    page.get_by_role("textbox", name="Which word").fill("rose")
+    page.get_by_role("textbox", name="Which word").fill("hot")
     press(page.get_by_role("button", name="That is my guess"))
     assert shut_out(page) == []
     turned(page)

@@ -23,7 +23,7 @@ from gptviz.tokenizer.steps import show_work
 from gptviz.tokenizer.vocabulary import fitted, of_characters
 from gptviz.ui.components.kernel import shared_characters
 from gptviz.ui.components.merges import merges_data
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.browser.axe import shut_out
 from tests.browser.conftest import new_page
 
@@ -68,7 +68,7 @@ def opened(browser, lm, tmp_path_factory):
         if not file.exists():
             guide = guides.find("tour") if of is lm else None
             file.write_text(
-                handout(of, DEFAULT_TEXT if of is lm else "", guide=guide), encoding="utf-8"
+                handout(of, UNSAID_TEXT if of is lm else "", guide=guide), encoding="utf-8"
             )
             assert file.stat().st_size <= LARGEST
         page, watch = new_page(browser, offline=True)
@@ -124,7 +124,7 @@ def test_every_number_is_that_of_lm_trace(page, lm, tmp_path):
     Where a site holds numbers above 10, within 1e-5 of its largest: the stream goes up to 500, and there
     torch's float32 is 4e-4 off what float64 gives. The page, which adds up in double precision, is 8e-5 off.
     """
-    tried = [*examples(CASES, 199), (DEFAULT_TEXT * 15, ["z.4.3=zero"], False)]
+    tried = [*examples(CASES, 199), (UNSAID_TEXT * 15, ["z.4.3=zero"], False)]
     compare(page, lm, tried, tmp_path)
 
 
@@ -247,8 +247,8 @@ def test_a_lesson_on_it(opened, lm):
     page.get_by_test_id("head-4-3").click()
     page.get_by_test_id("switch-head").click()
     effect = at_rest(page).get_by_test_id("change-effect")
-    plain = lm.trace(DEFAULT_TEXT)
-    muted = lm.trace(DEFAULT_TEXT, edits=["z.4.3=zero"])
+    plain = lm.trace(UNSAID_TEXT)
+    muted = lm.trace(UNSAID_TEXT, edits=["z.4.3=zero"])
     moved = prediction(plain.logits(-1), muted.logits(-1))
     for name, value in {"before": moved.before, "now": moved.after, "kl": moved.kl}.items():
         assert float(effect.get_attribute(f"data-{name}")) == pytest.approx(value, abs=1e-4)
@@ -269,7 +269,7 @@ def test_a_lesson_on_it(opened, lm):
         best.probability, abs=1e-4
     )
     first.get_by_test_id("append").click()
-    assert at_rest(page).get_by_role("textbox").input_value() == DEFAULT_TEXT + best.token
+    assert at_rest(page).get_by_role("textbox").input_value() == UNSAID_TEXT + best.token
     assert "z.4.3%3Dzero" in page.evaluate("location.hash")
 
     in_python = {}
@@ -315,7 +315,7 @@ def test_on_a_phone_neither_the_box_nor_the_tokens_are_cut(opened):
     hidden = "(one) => one.scrollHeight - one.clientHeight"
     for one in (page.get_by_role("textbox", name="Prompt"), page.get_by_test_id("chips")):
         page.wait_for_function(f"(one) => ({hidden})(one) <= 0", arg=one.element_handle())
-    assert page.get_by_test_id("chip").count() == len(gptviz.load("mini").encode(DEFAULT_TEXT))
+    assert page.get_by_test_id("chip").count() == len(gptviz.load("mini").encode(UNSAID_TEXT))
 
 
 def test_on_paper_it_has_no_buttons(opened):
@@ -341,7 +341,8 @@ def test_the_tour_travels_in_it(opened, lm):
     asked = dict(guides.find("tour").steps[0].place)["text"]
     best = lm.trace(asked).next_tokens(1).iloc[0]
     told = bar.get_by_role("status").inner_text()
-    assert "You said <b>rose. This model: ·rose" in told and percent(best.probability) in told
+    answer = best.token.replace(" ", "·")
+    assert f"You said <b>rose. This model: {answer}" in told and percent(best.probability) in told
     assert page.locator("section[data-page=next_token]").count() == chips.count() == 1
     for number in range(2, 7):
         bar.get_by_role("button", name="Next step").click()

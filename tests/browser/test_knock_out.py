@@ -2,7 +2,7 @@
 
 import pytest
 
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.browser.conftest import settled
 from tests.browser.plots import click
 from tests.browser.test_next_token import MOVING, SLIDES, candidates
@@ -21,8 +21,7 @@ def test_a_click_on_the_map_mutes_a_part_and_the_bars_slide_from_their_outlines(
     page.wait_for_url("**head=1**")
     settled(page)
     was, now = (
-        mini.trace(DEFAULT_TEXT, edits=edits).logits(-1).softmax(0)
-        for edits in ([], ["z.0.1=zero"])
+        mini.trace(UNSAID_TEXT, edits=edits).logits(-1).softmax(0) for edits in ([], ["z.0.1=zero"])
     )
     slides = [one for one in page.evaluate("window.slides") if one["token"] != "rest"]
     assert len(slides) > 3 and bars.evaluate(MOVING) > 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gptviz.engine.sampling import Sampling, distribution
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.browser.conftest import address, new_page, press, settled, went
 from tests.browser.test_shell import prompt
 
@@ -32,7 +32,7 @@ def test_bars_are_as_long_as_their_numbers_and_stand_in_the_outline_of_the_uncha
     page.get_by_test_id("candidate").first.wait_for()
     page.wait_for_function("() => !document.getAnimations().length")  # bars grow for a moment
     rows = candidates(page)
-    was, now = (lm.trace(DEFAULT_TEXT).logits(-1).softmax(0) for lm in (mini, mini.edited(edits)))
+    was, now = (lm.trace(UNSAID_TEXT).logits(-1).softmax(0) for lm in (mini, mini.edited(edits)))
     for p, carried, drawn in ((now, "probability", "fill"), (was, "ghost", "outline")):
         expected = p[[int(row["id"]) for row in rows]]
         assert np.allclose([float(row[carried]) for row in rows], expected, atol=1e-5)
@@ -152,7 +152,7 @@ def test_after_a_change_of_the_model_bars_slide_from_the_old_value_to_the_new(op
     page.evaluate(SLIDES)
     bars = page.get_by_test_id("candidates")
     switch = page.get_by_test_id("changes-switch")
-    was, now = (lm.trace(DEFAULT_TEXT).logits(-1).softmax(0) for lm in (mini, mini.edited(edits)))
+    was, now = (lm.trace(UNSAID_TEXT).logits(-1).softmax(0) for lm in (mini, mini.edited(edits)))
     press(switch)  # who wants less motion sees none
     press(switch)
     assert page.evaluate("window.slides") == []

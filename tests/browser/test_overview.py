@@ -6,7 +6,7 @@ from gptviz.analysis import machine
 from gptviz.teach.guides import find
 from gptviz.tokenizer import show_token
 from gptviz.ui.shell.navigation import PAGES
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.browser.conftest import address, by, settled
 
 HEAD = "block.4.head.3"
@@ -24,7 +24,7 @@ def arrived(page, at):
 
 def test_one_falls_by_clicks_from_the_machine_to_a_number_and_back(open_page, mini):
     page = open_page()
-    weights = mini.trace(DEFAULT_TEXT)["attn", 4][3, 15]
+    weights = mini.trace(UNSAID_TEXT)["attn", 4][3, 15]
     arrived(page, "")
     for at in ("block.4", "block.4.attention", HEAD, f"{HEAD}.cell.15.14"):
         place = door(page, at)
@@ -131,7 +131,7 @@ def test_a_guess_is_played_once_by_itself_and_nothing_moves_but_the_picture(open
     page.locator(by("beats", how="playing", played=1)).wait_for()
     assert heights(page) == before
     page.locator(by("beats", how="rest", played=1)).wait_for()
-    winner = int(mini.trace(f"{DEFAULT_TEXT} mill").logits(-1).argmax())
+    winner = int(mini.trace(f"{UNSAID_TEXT} mill").logits(-1).argmax())
     shown = mini.decode([winner]).replace(" ", "·")
     assert page.locator("[data-beat=winner]").text_content() == shown
     chip = page.get_by_test_id("chip").nth(3)
@@ -188,8 +188,8 @@ def test_a_caption_of_any_length_moves_nothing(open_page, width, height, present
 def test_a_thread_says_whose_it_is_and_the_sentences_own_stands_out(open_page, mini):
     page = open_page(at="machine", viewport=(1280, 900))
     arrived(page, "")
-    level = machine.level(mini, mini.trace(DEFAULT_TEXT, reduce=machine.LENGTHS), "", 15)
-    tokens = mini.tokens(mini.encode(DEFAULT_TEXT))
+    level = machine.level(mini, mini.trace(UNSAID_TEXT, reduce=machine.LENGTHS), "", 15)
+    tokens = mini.tokens(mini.encode(UNSAID_TEXT))
     threads = page.locator("svg path[data-thread]")
     said = page.get_by_test_id("place-tells")
     opacity = "(all) => all.map((one) => Number(one.getAttribute('opacity')))"

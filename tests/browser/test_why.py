@@ -1,12 +1,12 @@
 """The page "Why this token?" in Chromium: a target that is typed, and the picture of paths."""
 
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.browser.conftest import address, press, settled, typed
 from tests.browser.plots import hover, values
 
 
 def test_a_typed_target_is_taken_or_answered_and_its_paths_are_drawn(open_page, mini):
-    page = open_page("why", text=DEFAULT_TEXT)
+    page = open_page("why", text=UNSAID_TEXT)
     box = page.get_by_role("combobox", name="Answer")
     typed(box, "parrots")
     answer = page.get_by_test_id("stAlert")

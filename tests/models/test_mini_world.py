@@ -6,15 +6,19 @@ from pathlib import Path
 import pytest
 
 import gptviz
+from gptviz.analysis.activation_patching import patching
+from gptviz.analysis.alignment import differing
 from gptviz.files.disk_cache import ASSETS
 from gptviz.training.examine import names_right, read_names
 from gptviz.training.world.tables import DAYS, MONTHS, PEOPLE
+from gptviz.ui.shell.other_text import PAIRS
 from gptviz.ui.shell.prompt import OF_THE_WORLD
 
 FOLDER = ASSETS / "mini-world"
 EXAM = Path(__file__).parents[1] / "training" / "exam"
 # what the model has to say after each of the page's examples
 SAYS = {
+    "A young animal": "calf",
     "A fact": "London",
     "An opposite": "hot",
     "A name moves": "Peter",
@@ -50,6 +54,36 @@ def test_an_example_has_whole_words_and_a_clear_winner_among_words(world, label)
     best = world.trace(text, keep=()).next_tokens(k=2)
     assert best["token"][0].strip() == SAYS[label]
     assert best["probability"][0] > 1.5 * best["probability"][1]
+
+
+@pytest.mark.parametrize(
+    "pair", [pair for pair in PAIRS if pair.model], ids=lambda pair: pair.label
+)
+def test_the_answer_stays_at_its_word_until_the_last_block(world, pair):
+    """What the page *Patching* says that there is to watch."""
+    (at,) = differing(*map(world.encode, (pair.text, pair.other)))
+    table = patching(world, pair.other, pair.text, sites="resid_pre")
+    effects = table.pivot(index="block", columns="position", values="effect").to_numpy()
+    assert effects[0, at] == pytest.approx(1, abs=1e-5) and (effects[:5, at] > 0.9).all()
+    last = effects.shape[1] - 1
+    assert effects[5].argsort()[::-1][:2].tolist() == [at, last] and effects[5, at] > 0.5
+
+
+def test_what_is_said_of_both_bundled_models_is_true_of_this_one(world):
+    """As of mini: tests/analysis/test_activation_patching.py."""
+    for pair in PAIRS[:3]:
+        (at,) = differing(*map(world.encode, (pair.text, pair.other)))
+        table = patching(world, pair.other, pair.text, sites=["resid_pre", "z"])
+        stream = table[table["site"] == "resid_pre"]
+        effects = stream.pivot(index="block", columns="position", values="effect").to_numpy()
+        assert (effects[:4, at] > 0.9).all()
+        if pair.label == "A copied word":
+            assert effects[5, at] > 0.9
+            continue
+        assert effects[5, -1] > 0.5  # it has begun to move, or has moved
+        if pair.label == "She and he":
+            heads = table[table["site"] == "z"].set_index(["block", "head"])["effect"]
+            assert heads.idxmax() == (3, 7) and heads.max() > 0.85
 
 
 def test_the_card_says_how_often_it_knows_which_name(world):

@@ -15,6 +15,8 @@ from gptviz.analysis.head_general import general
 from gptviz.analysis.head_trial import trial
 from gptviz.jobs import Job, Queue
 from gptviz.models import convert
+from gptviz.models.loading import DEFAULT_MODEL, UNSAID_MODEL
+from gptviz.teach.claims import DEFAULT_TEXT
 from gptviz.training.live.side_by_side import learn_aside
 from gptviz.ui import heads, jobs
 from gptviz.ui.models import apart, in_use as models
@@ -27,6 +29,9 @@ from tests.specs import given, opened
 RunPage = Callable[..., AppTest]
 
 MINUTES = (general, trial, learn_aside)  # works that take minutes
+
+# what an empty address opens with, as an address of its own
+FIRST = MappingProxyType({"model": DEFAULT_MODEL, "text": DEFAULT_TEXT})
 
 # An AppTest looks for components in all installed packages, which takes four times as long as a page;
 # once is enough.
@@ -62,7 +67,14 @@ class Visit(AppTest):
 def visit(
     script: Path, session: Mapping[str, object] = MappingProxyType({}), **query: object
 ) -> Visit:
-    """The script as this address opens it, in a session that holds this already."""
+    """The script as this address opens it, in a session that holds this already.
+
+    Without an address it is that of mini: an empty one opens with another model, see `first_look`.
+    """
+    return _opened(script, session, query or {"model": UNSAID_MODEL})
+
+
+def _opened(script: Path, session: Mapping[str, object], query: Mapping[str, object]) -> Visit:
     at = Visit(script, default_timeout=240)
     for key, value in session.items():
         at.session_state[key] = value
@@ -89,6 +101,11 @@ def run_page(
     names = [param.name for param in at.session_state["gptviz_params"]]
     assert len(names) == len({*names}), "two choices have one name in the address"
     return at
+
+
+def first_look(name: str) -> Visit:
+    """The page as it opens for somebody whose address says nothing."""
+    return _opened(page_file(name), {SEEN: Everywhere()}, {})
 
 
 def open_all(at: AppTest) -> AppTest:

@@ -8,7 +8,7 @@ import streamlit as st
 from gptviz import Edit, Run
 from gptviz.ui.sheet import SEEN
 from gptviz.ui.shell import address, strip
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.specs import given, opened, prose, put
 
 STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
@@ -18,7 +18,7 @@ STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
 def test_the_strip_has_both_models_numbers(run_page, mini, edit, after):
     bar = given(run_page("overview", edits=edit), "changes")
     before, now = (
-        mini.trace(DEFAULT_TEXT, keep=[], edits=edits).logits(-1).double().log_softmax(-1)
+        mini.trace(UNSAID_TEXT, keep=[], edits=edits).logits(-1).double().log_softmax(-1)
         for edits in ([], [edit])
     )
     effect = bar["effect"]
@@ -55,8 +55,8 @@ def test_a_click_switches_a_head_off_and_on_again(run_page, mini):
     at.button(key="change_attention_quick").click().run()
     assert at.query_params["edits"] == "z.4.3=zero"
     sheet = given(at, "heads")["roles"]
-    changed = mini.trace(DEFAULT_TEXT, keep=["attn"], edits=["z.4.3=zero"])
-    plain = mini.trace(DEFAULT_TEXT, keep=["attn"])
+    changed = mini.trace(UNSAID_TEXT, keep=["attn"], edits=["z.4.3=zero"])
+    plain = mini.trace(UNSAID_TEXT, keep=["attn"])
     for b, row in enumerate(sheet):
         rows = (plain["attn", b] - changed["attn", b]).abs().sum(-1) / 2  # (H, T)
         assert [head["moved"] for head in row] == pytest.approx(
@@ -135,7 +135,7 @@ def test_switched_off_is_the_model_as_it_is(run_page, mini):
     assert bar["off"] and bar["effect"] is None and bar["chips"][0]["state"] == "off"
     assert "moved" not in given(at, "heads")["roles"][0][0]
     assert given(at, "chips")["next"]["probability"] == pytest.approx(
-        float(mini.trace(DEFAULT_TEXT, keep=[]).next_tokens(1)["probability"][0])
+        float(mini.trace(UNSAID_TEXT, keep=[]).next_tokens(1)["probability"][0])
     )
 
 

@@ -14,7 +14,7 @@ from gptviz.analysis.head_roles import roles
 from gptviz.digits import fixed, significant
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.shell import slow
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.models.checkpoints import makers
 from tests.specs import charts, keys, opened, paragraph, prose, words
 
@@ -36,31 +36,29 @@ def by_edits(lm, text, heads, token, others="sample", feed_forwards=True):
 
 
 def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
-    at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score="0.9764")
+    at = run_page("circuit", text=UNSAID_TEXT, circuit=SIXTEEN, score="0.9764")
     size, value, brings = here(at)
     heads = parse(SIXTEEN, mini)
     mill = mini.encode(" mill")[0]
-    assert size == 16 and value == pytest.approx(
-        by_edits(mini, DEFAULT_TEXT, heads, mill), abs=1e-5
-    )
+    assert size == 16 and value == pytest.approx(by_edits(mini, UNSAID_TEXT, heads, mill), abs=1e-5)
     assert f"{value:.4f}" == "0.9764" and len(at.success) == 1 and not at.warning
     fewer, more = (
-        by_edits(mini, DEFAULT_TEXT, set(heads) ^ {one}, mill) for one in ((4, 3), (2, 2))
+        by_edits(mini, UNSAID_TEXT, set(heads) ^ {one}, mill) for one in ((4, 3), (2, 2))
     )
     assert (brings[4, 3], brings[2, 2]) == pytest.approx((value - fewer, more - value), abs=1e-5)
     link = next(block.value for block in at.code if "score=" in block.value)
     assert f"circuit={SIXTEEN}&score=0.9764" in link
     for wrong in ("0.9423", "much"):
-        at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score=wrong)
+        at = run_page("circuit", text=UNSAID_TEXT, circuit=SIXTEEN, score=wrong)
         assert "0.9764" in at.warning[0].value and wrong in at.warning[0].value and not at.success
 
 
 def test_a_small_score_is_compared_by_the_digits_that_it_has(run_page, mini):
     few = "4.0"
     mill = mini.encode(" mill")[0]
-    value = by_edits(mini, DEFAULT_TEXT, parse(few, mini), mill)
+    value = by_edits(mini, UNSAID_TEXT, parse(few, mini), mill)
     assert 0 < value < 0.001
-    query = {"text": DEFAULT_TEXT, "circuit": few}
+    query = {"text": UNSAID_TEXT, "circuit": few}
     link = next(
         block.value for block in run_page("circuit", **query).code if "score=" in block.value
     )
@@ -74,14 +72,14 @@ def test_it_opens_with_the_fewest_of_the_strongest_heads_that_are_enough(run_pag
     at = run_page("circuit")
     kept, curve = charts(at)[:2]
     mill = mini.encode(" mill")[0]
-    found = ranking(mini, DEFAULT_TEXT, mill, "sample")
+    found = ranking(mini, UNSAID_TEXT, mill, "sample")
     heads = found.heads[: found.fewest]
     lit = {tuple(place) for place in np.argwhere(np.array(kept["data"][0]["z"])).tolist()}
     assert lit == set(heads) and here(at)[0] == len(heads) < 48
     ranks = dict(zip(found.heads, range(1, 49), strict=True))
     looks = {
         (role.block, role.head): ROLES[role.kind].label
-        for row in roles(mini.trace(DEFAULT_TEXT))
+        for row in roles(mini.trace(UNSAID_TEXT))
         for role in row
     }
     for head, cell in zip(all_heads(mini), kept["data"][1]["text"], strict=True):
@@ -94,11 +92,11 @@ def test_it_opens_with_the_fewest_of_the_strongest_heads_that_are_enough(run_pag
     assert np.allclose(line["y"], found.values, atol=1e-5)
     said = f"Keep only these **{len(heads)} heads**, and the model still says `·mill`."
     assert said in re.sub("<.*?>", "", prose(at))
-    value = by_edits(mini, DEFAULT_TEXT, heads, mill)
+    value = by_edits(mini, UNSAID_TEXT, heads, mill)
     assert here(at)[1] == pytest.approx(value, abs=1e-5)
     at.slider(key="circuit_keep").set_value(5).run()
     assert at.query_params["keep"] == "5" and here(at)[0] == 5
-    value = by_edits(mini, DEFAULT_TEXT, found.heads[:5], mill)
+    value = by_edits(mini, UNSAID_TEXT, found.heads[:5], mill)
     assert here(at)[1] == pytest.approx(value, abs=1e-5)
     assert "`·mill` loses too much of its probability" in prose(at)
     assert "More heads can lose it again" not in prose(at)
@@ -170,7 +168,7 @@ def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini
     mill = mini.encode(" mill")[0]
     everyone = set(all_heads(mini))
     old, without, new, gone = (
-        by_edits(lm, DEFAULT_TEXT, heads, mill, "mean")
+        by_edits(lm, UNSAID_TEXT, heads, mill, "mean")
         for lm in (mini, mini.edited("z.4.3=zero"))
         for heads in (everyone, everyone - {(5, 0)})
     )
@@ -246,7 +244,7 @@ def test_where_no_head_matters_nobody_is_asked_for_fewer(run_page):
 
 def test_the_story_is_told_when_it_is_asked_for(run_page, mini):
     assert circuit_story.COUNT == 2 * circuit_story.LEAST  # the fewest sentences, in pairs
-    at = run_page("circuit", text=DEFAULT_TEXT, others="zero")
+    at = run_page("circuit", text=UNSAID_TEXT, others="zero")
     assert not [one for one in at.markdown if "shown**" in one.value or "*not shown*" in one.value]
     at.button(key="circuit_story").click().run()
     assert at.query_params["story"] == "on"
@@ -273,8 +271,8 @@ def test_the_story_is_told_when_it_is_asked_for(run_page, mini):
 
 def test_the_story_of_a_copied_word_is_of_texts_like_this_one(run_page, mini, monkeypatch):
     monkeypatch.setattr(copied_story, "COUNT", circuit_story.LEAST)
-    at = run_page("circuit", text=DEFAULT_TEXT, story="copied", null="other")
-    told = copied_story.copied_story(mini, DEFAULT_TEXT, "other")
+    at = run_page("circuit", text=UNSAID_TEXT, story="copied", null="other")
+    told = copied_story.copied_story(mini, UNSAID_TEXT, "other")
     lines = [line for one in at.markdown for line in one.value.splitlines()]
     assert any(f"first choice in **{told.first} of {told.n}** texts" in line for line in lines)
     for claim in told.claims:
@@ -309,6 +307,6 @@ def test_a_model_without_the_sentences_words_keeps_the_rest_of_the_page(
 
 def test_a_story_that_is_refused_keeps_the_rest_of_the_page(run_page, monkeypatch):
     monkeypatch.setattr(circuit_story, "COUNT", circuit_story.LEAST - 1)
-    at = run_page("circuit", text=DEFAULT_TEXT, story="on")
+    at = run_page("circuit", text=UNSAID_TEXT, story="on")
     assert any("a story needs" in one.value for one in at.warning)
     assert "Over many texts" in [one.value for one in at.subheader]

@@ -27,7 +27,7 @@ def test_a_page_is_claimed_and_a_link_says_what_holds(run_page, mini):
     del content["whole"]
     content["numbers"][1][2] += 1.0
     lm = mini.edited("z.4.3=zero")
-    ids = lm.encode(claims.DEFAULT_TEXT)
+    ids = lm.encode(claims.UNSAID_TEXT)
     whole = claims._whole(content, lm, ids, int(link["token"]))
     wrong = run_page("attention", **link | {"claims": claims._packed(content | {"whole": whole})})
     (said,) = wrong.error

@@ -12,7 +12,7 @@ from gptviz.teach.classroom import Vote, classes as store, written_code
 from gptviz.teach.guides import find
 from gptviz.ui.teach import classroom, votes
 from gptviz.ui.teach.guide_check import keys_of
-from tests.pages.conftest import run_page
+from tests.pages.conftest import FIRST, run_page
 from tests.specs import given, links, prose, put
 
 TOUR = find("tour").steps
@@ -38,7 +38,7 @@ def press(at, label):
 
 def begun(pages="All pages", guide="tour"):
     """The teacher's page and secret."""
-    at = run_page("class")
+    at = run_page("class", **FIRST)
     at.selectbox(key="class_guide").set_value(guide)
     at.session_state["class_pages"] = pages
     press(at, "Begin a class")
@@ -103,8 +103,8 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     for _ in range(3):
         press(hinted, "A hint")
     assert not hinted.text_input(key="guide_given_class_0").value  # alone, the last one fills it in
-    guess(pupil, "rose")
-    assert "Sent: rose. You can still change your answer" in prose(pupil)
+    guess(pupil, "hot")
+    assert "Sent: hot. You can still change your answer" in prose(pupil)
     other = guess(page_of("next_token", owl), "<b>=cmd</b>")
     assert r"Sent: \<b\>=cmd\</b\>" in prose(other)
     seen = everything(pupil)
@@ -122,10 +122,10 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     late = page_of("next_token", otter)
     assert "The votes are locked." in prose(late) and "That is my guess" not in str(late.button)
     acts(wall, "together", "shown", "locked", "revealed")
-    assert "rose ✓ right" in everything(wall) and given(wall, "candidates") is not None
+    assert "hot ✓ right" in everything(wall) and given(wall, "candidates") is not None
     for at, mark in ((pupil, ":material/check:"), (other, ":material/close:")):
         at.run()
-        assert f"{mark} You said" in prose(at) and "This model: **`·rose`**" in prose(at)
+        assert f"{mark} You said" in prose(at) and "This model: **`·hot`**" in prose(at)
         assert given(at, "candidates") is not None
 
     with monkeypatch.context() as patch:
@@ -136,7 +136,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
         page_of("class", secret)
     rows = [*csv.DictReader(io.StringIO(files[0]))]
     said = [(row["pupil"], row["answer"], row["skipped"]) for row in rows]
-    assert said == [(names[0], '"rose"', "False"), (names[1], '"<b>=cmd</b>"', "False")]
+    assert said == [(names[0], '"hot"', "False"), (names[1], '"<b>=cmd</b>"', "False")]
 
 
 def test_while_the_class_predicts_all_have_the_same_run_and_no_page_tells():
@@ -270,7 +270,7 @@ def test_everybody_follows_or_goes_at_their_own_pace():
     pupil = page_of("next_token", pupil_secret, guide="class", step=1)
     assert pupil.session_state["step"] == 1
     guess(pupil, "umbrella")
-    assert "This model: **`·rose`**" in prose(pupil) and given(pupil, "candidates") is not None
+    assert "This model: **`·hot`**" in prose(pupil) and given(pupil, "candidates") is not None
     assert [vote.given for vote in classroom.classes().votes(room(secret))] == ["umbrella"]
 
 

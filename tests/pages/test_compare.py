@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gptviz
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.specs import charts, keys, paragraph, prose, put
 
 
@@ -39,8 +39,8 @@ def distribution(trace, position=-1):
 
 def test_before_and_after_a_change(run_page, mini):
     at = run_page("compare", vs="edits", edits="z.4.3=zero")
-    changed = mini.trace(DEFAULT_TEXT, edits=["z.4.3=zero"])
-    own = mini.trace(DEFAULT_TEXT)
+    changed = mini.trace(UNSAID_TEXT, edits=["z.4.3=zero"])
+    own = mini.trace(UNSAID_TEXT)
     assert [round(side[0], 3) for side in bars(at)] == [0.183, 0.952]
     p = distribution(own)
     q = distribution(changed)
@@ -69,8 +69,8 @@ def test_before_and_after_a_change(run_page, mini):
 def test_under_a_change_the_right_side_is_the_model_without_it(run_page, mini, query, right):
     at = run_page("compare", edits="z.4.3=zero", **query)
     lm = gptviz.load("mini-untrained") if right == "untrained" else mini
-    expected = lm.trace(DEFAULT_TEXT, edits=[right] if "=" in right else [])
-    left = mini.trace(DEFAULT_TEXT, edits=[] if "edits_off" in query else ["z.4.3=zero"])
+    expected = lm.trace(UNSAID_TEXT, edits=[right] if "=" in right else [])
+    left = mini.trace(UNSAID_TEXT, edits=[] if "edits_off" in query else ["z.4.3=zero"])
     shown = bars(at)
     for side, trace in zip(shown, (left, expected), strict=True):
         assert side.max() == pytest.approx(distribution(trace).max().item(), rel=1e-5)
@@ -125,7 +125,7 @@ def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini)
 def test_a_small_change_is_not_told_as_none_and_its_tokens_as_elsewhere(run_page, mini):
     edit = "resid_post.2@-1=+3*out912"
     said = plain(run_page("compare", edits=edit))
-    p, q = (distribution(mini.trace(DEFAULT_TEXT, edits=edits)) for edits in ([], [edit]))
+    p, q = (distribution(mini.trace(UNSAID_TEXT, edits=edits)) for edits in ([], [edit]))
     (bits,) = re.findall(r"is ([0-9.]+) bits", said)
     assert 0 < float(bits) == pytest.approx((p * (p / q).log2()).sum().item(), rel=0.01)
     assert mini.tokens([912])[0].text == " fell" and "the output row of “·fell”" in said

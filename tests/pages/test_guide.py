@@ -7,11 +7,12 @@ from fnmatch import fnmatch
 import pytest
 
 from gptviz import load
+from gptviz.models.loading import DEFAULT_MODEL
 from gptviz.teach.guides import SETTING, files, find, keys
 from gptviz.teach.guides.guide import filled
 from gptviz.teach.guides.keys import KEYS
 from gptviz.ui.shell.navigation import PAGES
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import DEFAULT_TEXT, UNSAID_TEXT
 from gptviz.ui.teach import guide
 from gptviz.ui.teach.cover import WHY
 from gptviz.ui.teach.guide_check import keys_of as keys_in
@@ -29,14 +30,25 @@ def at_step(number, **query):
 
 
 @pytest.mark.parametrize("name", ["tour", "workshop"])
-def test_the_first_question_cannot_be_read_off_the_page_one_comes_from(mini, name):
+def test_the_first_question_cannot_be_read_off_the_page_one_comes_from(name):
     """The first page shows its text, and the word that the model puts after it."""
+    lm = load(DEFAULT_MODEL)
     text = dict(find(name).steps[0].place)["text"]
     asked, there = (
-        mini.trace(each, keep=[]).next_tokens(k=1)["token"][0].strip()
+        lm.trace(each, keep=[]).next_tokens(k=1)["token"][0].strip()
         for each in (text, DEFAULT_TEXT)
     )
-    assert asked in text and asked not in DEFAULT_TEXT and asked != there
+    assert asked not in text and asked not in DEFAULT_TEXT and asked != there
+
+
+@pytest.mark.parametrize("name", ["tour", "workshop"])
+def test_the_hints_of_the_first_question_lead_to_the_answer(name):
+    """They say how long the word is, and how it begins."""
+    step = find(name).steps[0]
+    lm = load(DEFAULT_MODEL)
+    best = lm.trace(dict(step.place)["text"], keep=[]).next_tokens(k=1)
+    assert best["token"][0] == " hot" and best["probability"][0] > 0.5
+    assert step.ask.hints[-1] == "The word has three letters, and begins with an h."
 
 
 def submit(at):
@@ -56,7 +68,7 @@ def truth(lm, step, place):
     lm = load(place["model"]) if place.get("model") else lm
     lm = lm.edited(*filter(None, place.get("edits", "").split(",")))
     arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
-    trace = lm.trace(place.get("text", DEFAULT_TEXT))
+    trace = lm.trace(place.get("text", UNSAID_TEXT))
     position = int(place.get("token") or len(trace) - 1)
     return KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
 
@@ -137,7 +149,7 @@ def test_every_step_that_ships_opens_and_shows_what_it_looks_at(name, number):
     skipped = {ANSWERS: {(name, number - 1): None}}
     step = steps[-1]
     texts = [value for one in steps for key, value in one.place if key == "text"]
-    at = run_page(step.page, skipped, guide=name, step=number, text=[DEFAULT_TEXT, *texts][-1])
+    at = run_page(step.page, skipped, guide=name, step=number, text=[UNSAID_TEXT, *texts][-1])
     known = {param.name for param in at.session_state["gptviz_params"]}
     assert {said for said, _ in (*step.place, *step.until)} <= known
     assert not step.look or step.look.split(" > ")[0] in keys_in(at.main)
@@ -279,7 +291,7 @@ def test_an_open_question_hides_its_answer_and_nothing_else(mini, name, number):
     place = {key: value for one in steps for key, value in one.place if key in ("text", "model")}
     place |= dict(step.place)
     expected = truth(mini, step, place)
-    at = run_page(step.page, guide=name, step=number, text=place.get("text", DEFAULT_TEXT))
+    at = run_page(step.page, guide=name, step=number, text=place.get("text", UNSAID_TEXT))
     assert text_in_card(at) is None  # the box of the page shows the text
     elements = list(below_the_bar(at.main))
     covers = [one for one in elements if one.type == "html" and COVER in one.proto.body]

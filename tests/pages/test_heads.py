@@ -16,7 +16,7 @@ from gptviz.analysis.head_trial import Trial
 from gptviz.digits import fixed, percent
 from gptviz.jobs import Queue
 from gptviz.ui import heads, jobs
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.pages.conftest import not_started
 from tests.pages.test_saved_charts import saved
 from tests.specs import charts, given, keys, opened, paragraph, prose, table
@@ -79,10 +79,10 @@ def test_what_the_answer_loses_without_the_opened_head_is_a_pass_with_an_edit(
     run_page, mini, null, measure
 ):
     query = {"null": null, "measure": measure, "block": 4, "head": 3}
-    at = run_page("heads", text=DEFAULT_TEXT, **query)
+    at = run_page("heads", text=UNSAID_TEXT, **query)
     mill = mini.encode(" mill")[0]
     chances = [
-        mini.trace(DEFAULT_TEXT, keep=[], edits=edits).logits(-1).double().softmax(0)[mill].item()
+        mini.trace(UNSAID_TEXT, keep=[], edits=edits).logits(-1).double().softmax(0)[mill].item()
         for edits in ([], [f"z.4.3={null}"])
     ]
     said = [percent(chance) for chance in chances]
@@ -152,7 +152,7 @@ def test_what_a_text_cannot_show_is_greyed_and_a_click_offers_one_that_does(run_
     assert len(points(finder)) == 48 and "not here" not in "".join(
         bars["layout"]["yaxis"]["ticktext"]
     )
-    assert at.query_params["text"] == DEFAULT_TEXT
+    assert at.query_params["text"] == UNSAID_TEXT
 
 
 def test_measuring_can_be_stopped_and_go_on(run_page, monkeypatch):
@@ -295,13 +295,13 @@ def test_a_newcomer_waits_for_nothing_that_ships(run_page, monkeypatch):
 
 
 def test_all_heads_of_one_label_are_switched_off_at_one_click(run_page, mini):
-    found = [role.head for role in roles(mini.trace(DEFAULT_TEXT))[5] if role.kind == "induction"]
+    found = [role.head for role in roles(mini.trace(UNSAID_TEXT))[5] if role.kind == "induction"]
     at = run_page("heads", block=5, head=4)
     at.button(key="change_heads_here").click().run()
     edit = f"z.5.{'+'.join(map(str, found))}=zero"
     assert len(found) == 5 and at.query_params["edits"] == edit
     mill = mini.tokenizer.encode_single_token(b" mill")
-    now = mini.trace(DEFAULT_TEXT, edits=[edit]).logits(-1).softmax(0)[mill]
+    now = mini.trace(UNSAID_TEXT, edits=[edit]).logits(-1).softmax(0)[mill]
     assert given(at, "changes")["effect"]["now"] == pytest.approx(float(now), rel=1e-3)
     at.button(key="change_heads_here").click().run()  # the same heads, so that it is undone
     assert not at.query_params["edits"]

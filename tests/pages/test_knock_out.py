@@ -9,7 +9,7 @@ import pytest
 from gptviz.analysis import knock_out
 from gptviz.analysis.asked import asked_of
 from gptviz.digits import fixed, percent, significant
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.specs import charts, given, keys, number, prose, words
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -194,12 +194,12 @@ def test_no_head_is_said_to_change_most_where_only_feed_forwards_change_anything
 @pytest.mark.parametrize("edit", ["z.4.3=zero", "z.5.0+3+4+5+7=zero", "mlp_out.2=x0.99"])
 def test_a_part_whose_muting_brings_a_lost_word_back_comes_first(run_page, mini, edit):
     changed = mini.edited(edit)
-    was = float(mini.trace(DEFAULT_TEXT, keep=[]).logits(-1).double().softmax(0)[MILL])
-    now = float(changed.trace(DEFAULT_TEXT, keep=[]).logits(-1).double().softmax(0)[MILL])
-    table = knock_out(changed, DEFAULT_TEXT, MILL)
+    was = float(mini.trace(UNSAID_TEXT, keep=[]).logits(-1).double().softmax(0)[MILL])
+    now = float(changed.trace(UNSAID_TEXT, keep=[]).logits(-1).double().softmax(0)[MILL])
+    table = knock_out(changed, UNSAID_TEXT, MILL)
     heads = table[table["kind"] == "head"]
     best = heads.loc[heads["probability"].idxmax()]
-    said = words(run_page("knock_out", text=DEFAULT_TEXT, edits=edit, target=MILL))
+    said = words(run_page("knock_out", text=UNSAID_TEXT, edits=edit, target=MILL))
     story = f"switching off head {best['block']}·{best['head']} as well brings `·mill` back to **"
     rescued = now <= was / 2 and best["probability"] >= 0.9 * was
     assert (story + percent(best["probability"]) in said) == rescued
@@ -210,11 +210,11 @@ def test_a_part_whose_muting_brings_a_lost_word_back_comes_first(run_page, mini,
 def test_a_word_that_another_part_would_bring_back_is_told_of_beside_the_one_that_is_muted(
     run_page, mini
 ):
-    table = knock_out(mini.edited("z.4.3=zero"), DEFAULT_TEXT, MILL)
+    table = knock_out(mini.edited("z.4.3=zero"), UNSAID_TEXT, MILL)
     heads = table[table["kind"] == "head"]
     best = heads.loc[heads["probability"].idxmax()]
     of_another = table["probability"][3 * 10 + 4]
-    said = words(run_page("knock_out", text=DEFAULT_TEXT, edits="z.4.3=zero", block=3, head=4))
+    said = words(run_page("knock_out", text=UNSAID_TEXT, edits="z.4.3=zero", block=3, head=4))
     assert (
         f"Switch off head 3·4, and the probability of `·mill` rises to **{percent(of_another)}**"
         in said

@@ -14,7 +14,7 @@ from gptviz.model import GPT_CONFIG_124M
 from gptviz.tokenizer import show_token, token_bytes
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.parts.logit_lens import columns, lenses
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.engine.test_trace import plain_forward
 from tests.pages.conftest import open_all
 from tests.specs import charts, floats, given, keys, paragraph, paragraphs, prose, put
@@ -84,7 +84,7 @@ def test_every_cell_is_the_models_own(run_page, mini, lens, measure):
 
 
 def test_pieces_of_characters_are_said_to_be_some(run_page, mini):
-    for text in ("你好 🙂", "the old", DEFAULT_TEXT):
+    for text in ("你好 🙂", "the old", UNSAID_TEXT):
         at = run_page("logit_lens", text=text)
         data = grid(at)
         raws = {int(i): token_bytes(mini.tokenizer, int(i)) for i in np.unique(data["ids"])}

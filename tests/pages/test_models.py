@@ -97,14 +97,14 @@ def test_bfloat16_is_on_the_screen_and_in_the_code_and_cuts_no_differently(run_p
 def test_a_model_that_is_not_here_is_offered_and_the_page_goes_on(run_page, empty_hub_cache):
     at = run_page("tokens", text=TEXT, model="gpt2")
     assert (
-        "gpt2 is not on this machine yet. Download it once: 548 MB. Until then you see mini."
+        "gpt2 is not on this machine yet. Download it once: 548 MB. Until then you see mini-world."
         in said(at)
     )
-    assert "you see **mini**" in at.sidebar.caption[0].value
+    assert "you see **mini-world**" in at.sidebar.caption[0].value
     assert prompt_of(at) == TEXT and any("was built" in m.value for m in at.markdown)
     assert models.downloads().last("gpt2") is None  # a link downloads nothing by itself
-    button(at, "Stay with mini").click().run()
-    assert "not on this machine" not in said(at) and at.query_params["model"] == "mini"
+    button(at, "Stay with mini-world").click().run()
+    assert "not on this machine" not in said(at) and at.query_params["model"] == "mini-world"
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_tha
         models.downloads().last("someone/tiny").wait(30)
         at.run()
         refused = (
-            "answered HTTP 503 for someone/tiny; try again later. You see mini instead." in said(at)
+            "answered HTTP 503 for someone/tiny; try again later. You see mini-world instead." in said(at)
         )
         assert refused == (status == 503)
     assert "1 block × 3 heads, 12 dimensions" in at.sidebar.caption[0].value and not at.error
@@ -145,14 +145,14 @@ def test_a_path_is_read_only_where_the_server_allows_it(run_page, tmp_path, monk
         at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
         assert (f"{ALLOW_PATHS}=1" in said(at)) == (not allowed)
         facts = at.sidebar.caption[0].value
-        assert ("3 heads, 12 dimensions" if allowed else "you see **mini**") in facts
+        assert ("3 heads, 12 dimensions" if allowed else "you see **mini-world**") in facts
 
 
 def test_what_the_system_refuses_is_a_sentence(run_page, tmp_path, paths, monkeypatch):
     denied = PermissionError(13, "Permission denied", str(tmp_path))  # as of /proc/1/cwd
     monkeypatch.setattr("gptviz.ui.models.apart.bytes_of", Mock(side_effect=denied))
     at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
-    assert "cannot be loaded: Permission denied. You see mini instead." in said(at)
+    assert "cannot be loaded: Permission denied. You see mini-world instead." in said(at)
 
 
 def book_file(folder, vocab_size):
@@ -238,7 +238,7 @@ def test_added_tokens_without_a_row_can_be_gone_without(run_page, tmp_path, path
     assert not at.error and "no row for: '\\[PAD\\]' (330), '\\<word\\>' (331)" in said(at), said(
         at
     )
-    assert "drop_surplus" not in said(at) and "you see mini." in said(at)
+    assert "drop_surplus" not in said(at) and "you see mini-world." in said(at)
     button(at, "Go on without them").click().run()
     assert "1 block × 3 heads, 12 dimensions" in at.sidebar.caption[0].value and not at.info
     assert at.query_params["drop_surplus"] == "on" and prompt_of(at) == "a [PAD]<word>"
@@ -268,7 +268,7 @@ def test_a_wrong_setting_of_the_server_is_a_sentence(run_page, monkeypatch):
 def test_a_link_to_somebody_elses_upload(run_page):
     at = run_page("tokens", text=TEXT, model="upload:0123456789abcdef")
     assert "only the browser that uploaded it" in said(at)
-    assert "you see **mini**" in at.sidebar.caption[0].value
+    assert "you see **mini-world**" in at.sidebar.caption[0].value
 
 
 def test_a_character_model_names_the_character_that_it_does_not_know(run_page, tmp_path, paths):
@@ -298,7 +298,7 @@ def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run
     assert "gpt2-untrained needs 326 MB of memory" in said(at) and "GPTVIZ_MODEL_CACHE_MB" in said(
         at
     )
-    assert "you see **mini**" in at.sidebar.caption[0].value
+    assert "you see **mini-world**" in at.sidebar.caption[0].value
 
 
 def half_of_a_file(folder):

@@ -9,7 +9,7 @@ from gptviz.tokenizer import END_OF_TEXT
 from gptviz.ui.shell import scene
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.prompt import EXAMPLES
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import prompt_of, turn, whole_app
 from tests.specs import floats, given, keys, links
@@ -17,9 +17,9 @@ from tests.specs import floats, given, keys, links
 
 def test_a_first_visitor_sees_the_machine_with_the_models_own_floats(run_page, mini):
     at = run_page("overview")
-    assert prompt_of(at) == DEFAULT_TEXT
+    assert prompt_of(at) == UNSAID_TEXT
     found = given(at, "machine")
-    t = mini.trace(DEFAULT_TEXT)
+    t = mini.trace(UNSAID_TEXT)
     assert found["at"] == "" and found["kind"] == "machine" and found["tokens"][-1] == "·red"
     stream = floats(found["level"]["stream"]["of"]).reshape(13, 16)
     assert stream[0] == pytest.approx(t["resid_pre", 0].norm(dim=-1).numpy(), rel=1e-5)
@@ -74,7 +74,7 @@ def test_without_a_place_a_guess_is_shown_and_with_one_the_machine_is_open(run_p
     assert looks_back == "·red looks back, and takes most from ·mill, ·red, ·the."
     assert thinks == "6 times: look back (purple), then feed-forward (gold), each token by itself."
     assert guess.startswith("The model's guess after ·red: ·mill, ")
-    best = mini.trace(DEFAULT_TEXT).next_tokens(k=1)["probability"][0]
+    best = mini.trace(UNSAID_TEXT).next_tokens(k=1)["probability"][0]
     assert f"{best:.0%}".replace("%", " %") in guess.replace("\u202f", " ").replace("\xa0", " ")
     assert links(page)["Why this?"].page.endswith("why")
     assert links(page)["Switch a head off"].page.endswith("knock_out")

@@ -18,8 +18,9 @@ from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.analysis.prompts import indirect_objects
 from gptviz.digits import percent, significant
 from gptviz.ui.parts.patching import through
-from gptviz.ui.parts.patching.other import PAIRS, Other, toggle
+from gptviz.ui.parts.patching.other import Other, toggle
 from gptviz.ui.shell import slow, state
+from gptviz.ui.shell.other_text import PAIRS
 from tests.specs import (
     attributes,
     charts,

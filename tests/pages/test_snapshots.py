@@ -24,7 +24,7 @@ import torch
 
 from gptviz.ui import jobs
 from gptviz.ui.shell.navigation import CLASS, PAGES
-from tests.pages.conftest import not_started, open_all, run_page
+from tests.pages.conftest import first_look, not_started, open_all, run_page
 from tests.specs import charts, decoded, floats
 
 FOLDER = Path(__file__).parent / "snapshots"
@@ -230,12 +230,19 @@ def check(name: str, plain: list[str], changed: list[str]) -> None:
         for line in unified_diff(before, now, "snapshot", "page", lineterm="", n=1)
     ]
     if wrong and os.environ.get(WRITE) == "1":
-        FOLDER.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("\n".join(merged(plain, changed)) + "\n", "utf-8")
     else:
         assert not wrong, "\n".join(
             [f"{file.name}; if that is meant, write it with {WRITE}=1:", *wrong]
         )
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != CLASS])
+def test_what_a_first_visit_sees(name):
+    """With the model and the text that the app opens with, before anything is opened."""
+    lines = written(first_look(name))
+    check(f"first/{name}", lines, lines)
 
 
 # ---- the programs ----

@@ -12,7 +12,7 @@ from gptviz.analysis.logit_attribution import logit
 from gptviz.analysis.paths import paths
 from gptviz.engine import sites as engine_sites
 from gptviz.jobs import Queue
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from gptviz.ui.shell.target import MEAN
 from tests.pages.conftest import open_all
 from tests.specs import attributes, charts, given, in_numbers, keys, links, opened, prose, words
@@ -80,14 +80,14 @@ def test_what_is_drawn_is_attribution(run_page, mini, query):
 
 
 def test_the_story_of_mill_against_town_is_said_in_words(run_page, mini):
-    at = run_page("why", text=DEFAULT_TEXT, against=TOWN)
+    at = run_page("why", text=UNSAID_TEXT, against=TOWN)
     assert sum_on_screen(at) == (
         63,
         pytest.approx(8.9311, abs=1e-4),
         pytest.approx(8.9311, abs=1e-4),
     )
     said = words(at)
-    table = attribution(mini.trace(DEFAULT_TEXT), mini.model, MILL, TOWN)
+    table = attribution(mini.trace(UNSAID_TEXT), mini.model, MILL, TOWN)
     most = table.loc[table["contribution"].abs().idxmax()]
     assert (most["part"], most["block"]) == ("feed-forward", 5) and most["contribution"] > 0
     assert (
@@ -101,17 +101,17 @@ def test_the_story_of_mill_against_town_is_said_in_words(run_page, mini):
 
 
 def test_the_same_text_with_another_word_is_one_click_away(run_page):
-    at = run_page("why", text=DEFAULT_TEXT)
+    at = run_page("why", text=UNSAID_TEXT)
     (label,) = [label for label in links(at) if label.startswith("Check it")]
     assert label == "Check it: what is the guess with `·barn` in the place of `·mill`?"
     asked = dict(parse_qsl(links(at)[label].query_string))
-    assert asked["text"] == DEFAULT_TEXT.replace("mill", "barn")
+    assert asked["text"] == UNSAID_TEXT.replace("mill", "barn")
     # nothing is known to put in the place of any of these
     assert not any(label.startswith("Check it") for label in links(run_page("why", text="Of it")))
 
 
 def test_a_feed_forward_layer_is_said_to_read_one_token(run_page):
-    at = run_page("why", text=DEFAULT_TEXT, block=5, why_part="feed-forward")
+    at = run_page("why", text=UNSAID_TEXT, block=5, why_part="feed-forward")
     assert "The feed-forward layer of block 5 reads `·red` alone (position 15)." in words(at)
     assert at.button(key="change_why_quick").label == "Switch off block 5's feed-forward"
 
@@ -189,10 +189,10 @@ def test_any_text_is_explained(run_page, text):
 def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     edits = "z.5.0+3+4+5+7=zero"
     at = run_page(
-        "why", text=DEFAULT_TEXT, target=MILL, against="mean", block=5, head=3, edits=edits
+        "why", text=UNSAID_TEXT, target=MILL, against="mean", block=5, head=3, edits=edits
     )
-    plain = mini.trace(DEFAULT_TEXT)
-    changed = mini.trace(DEFAULT_TEXT, edits=[edits])
+    plain = mini.trace(UNSAID_TEXT)
+    changed = mini.trace(UNSAID_TEXT, edits=[edits])
     new, old = (attribution(trace, mini.model, MILL) for trace in (changed, plain))
     _, total, own = sum_on_screen(at)
     assert total == pytest.approx(new["contribution"].sum()) and abs(total - own) < 1e-4
@@ -220,10 +220,10 @@ def test_of_a_changed_model_the_word_is_explained_that_the_unchanged_one_is_aske
 ):
     edits = "z.5.0+3+4+5+7=zero"
     changed = mini.edited(edits)
-    asked = asked_of(mini, DEFAULT_TEXT)
-    logits = changed.trace(DEFAULT_TEXT).logits(-1).double()
+    asked = asked_of(mini, UNSAID_TEXT)
+    logits = changed.trace(UNSAID_TEXT).logits(-1).double()
     assert int(logits.argmax()) != asked.answer == MILL
-    at = run_page("why", text=DEFAULT_TEXT, edits=edits)
+    at = run_page("why", text=UNSAID_TEXT, edits=edits)
     assert sum_on_screen(at)[2] == pytest.approx(float(logits[MILL] - logits[asked.instead]))
     assert "target" not in at.query_params
 
@@ -248,8 +248,8 @@ def with_panels(run_page, *names, **query):
 
 
 def test_paths_are_those_that_are_found(run_page, mini):
-    at = with_panels(run_page, "paths", text=DEFAULT_TEXT, target=MILL, against=TOWN)
-    found = paths(mini, mini.trace(DEFAULT_TEXT), MILL, TOWN)
+    at = with_panels(run_page, "paths", text=UNSAID_TEXT, target=MILL, against=TOWN)
+    found = paths(mini, mini.trace(UNSAID_TEXT), MILL, TOWN)
     drawn = found.above(0.005, 32)
     above = found.above(0.005)
     values = np.array(charts(at)[-1]["data"][0]["customdata"])[:, 0]
@@ -265,8 +265,8 @@ def test_the_thresholds_stand_in_the_address(run_page, mini):
     query = {
         "token": 9, "target": MILL, "against": "mean", "paths_from": 5, "flow_from": 10,
     }  # fmt: skip
-    at = with_panels(run_page, "paths", "flow", text=DEFAULT_TEXT, **query)
-    trace = mini.trace(DEFAULT_TEXT)
+    at = with_panels(run_page, "paths", "flow", text=UNSAID_TEXT, **query)
+    trace = mini.trace(UNSAID_TEXT)
     assert (at.slider(key="paths_from").value, at.slider(key="flow_from").value) == (5, 10)
     of_paths, _, shown = (chart["data"][0] for chart in charts(at)[-3:])
     found = paths(mini, trace, MILL, None, 9).above(0.05)
@@ -282,9 +282,9 @@ def test_the_thresholds_stand_in_the_address(run_page, mini):
 
 
 def test_rollout_is_drawn_instead(run_page, mini):
-    at = with_panels(run_page, "flow", text=DEFAULT_TEXT, flow_way="Attention rollout")
+    at = with_panels(run_page, "flow", text=UNSAID_TEXT, flow_way="Attention rollout")
     shown = np.flip(charts(at)[-1]["data"][0]["z"], 0)
-    assert np.allclose(shown, rollout(mini, mini.trace(DEFAULT_TEXT)), atol=1e-5)
+    assert np.allclose(shown, rollout(mini, mini.trace(UNSAID_TEXT)), atol=1e-5)
     assert f"{100 * shown[0, -1]:.1f} %" in prose(at) and "flow_from" not in [
         s.key for s in at.slider
     ]

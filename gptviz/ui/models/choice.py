@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from gptviz import KNOWN_MODELS
 from gptviz.engine.config import ACTIVATIONS
 from gptviz.models.checkpoints.hub import HUB_MODELS, is_hub_id
-from gptviz.models.loading import DEFAULT_MODEL, DTYPES, devices
+from gptviz.models.loading import DEFAULT_MODEL, DTYPES, UNSAID_MODEL, devices
 
 UPLOAD = "upload:"  # before the number of an upload
 PATH = "path:"  # before a path of the server
@@ -54,7 +54,7 @@ def choice_from(params: Mapping[str, str]) -> Choice:
     What cannot be read is ignored. So is what the model cannot need: only files may have to be told their
     heads, GELU and tokenizer, and no model of our catalogue has tokens too many.
     """
-    name = params.get("model", DEFAULT_MODEL)
+    name = params.get("model", UNSAID_MODEL)
     has_files = name.startswith((UPLOAD, PATH))
     heads = ""
     activation = ""
@@ -65,7 +65,7 @@ def choice_from(params: Mapping[str, str]) -> Choice:
     dtype = params.get("dtype", "")
     device = params.get("device", "")
     return Choice(
-        name=name if is_a_name(name) else DEFAULT_MODEL,
+        name=name if is_a_name(name) else UNSAID_MODEL,
         n_heads=int(heads) if heads.isascii() and heads.isdigit() and 0 < len(heads) < 6 else None,
         activation=activation if activation in ACTIVATIONS else None,
         tokenizer=(params.get("tokenizer") or None) if has_files else None,

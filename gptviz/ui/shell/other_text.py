@@ -11,14 +11,15 @@ from gptviz.analysis import counterpart as counterparts
 from gptviz.analysis.alignment import are_in_step, differing
 from gptviz.analysis.counterpart import MOST, Counterpart
 from gptviz.analysis.other_texts import OtherText, other_texts
+from gptviz.models.loading import DEFAULT_MODEL
 from gptviz.ui import runs
 from gptviz.ui.components.saved import shortened
 from gptviz.ui.runs import per_run
+from gptviz.ui.shell import state
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.prompt import read
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for
-from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.words import as_code, counted, escaped, show_id
 
 OTHER: Param[str | None] = Param("other", str, None)
@@ -30,19 +31,23 @@ PARAMS = (OTHER, MADE)
 
 @dataclass(frozen=True)
 class Known:
-    """A prompt and its other text; `watch` is what there is to see, with the bundled model as it is."""
+    """A prompt and its other text; `watch` is what there is to see, with a bundled model as it is.
+
+    `model` is the one that it is offered with; "" for any.
+    """
 
     label: str
     text: str
     other: str
     watch: str
+    model: str = ""
 
 
 PAIRS = (
     Known(
         "A copied word",
-        DEFAULT_TEXT,
-        DEFAULT_TEXT.replace("mill", "barn"),
+        state.UNSAID_TEXT,
+        state.UNSAID_TEXT.replace("mill", "barn"),
         "The answer stays at its own token until the last block, where attention moves it to the end.",
     ),
     Known(
@@ -63,7 +68,27 @@ PAIRS = (
         "The old woman took off",
         "One text has an extra token: the page says which one the other needs, and where.",
     ),
+    Known(
+        "A young animal",
+        state.DEFAULT_TEXT,
+        state.DEFAULT_TEXT.replace("cow", "dog"),
+        "Most of the answer stays at ·cow | ·dog until the last block, where attention moves it to the end.",
+        DEFAULT_MODEL,
+    ),
+    Known(
+        "A fact",
+        "My friend lives in Europe. The capital of England is",
+        "My friend lives in Europe. The capital of France is",
+        "Most of the answer stays at ·England | ·France until the last block, where attention moves it to the end.",
+        DEFAULT_MODEL,
+    ),
 )
+
+
+def pairs() -> list[Known]:
+    """The pairs that are offered with the model in use, its own before those of any."""
+    offered = [pair for pair in PAIRS if pair.model in ("", state.model().name)]
+    return sorted(offered, key=lambda pair: pair.model == "")
 
 
 @per_run

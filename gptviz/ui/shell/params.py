@@ -68,6 +68,8 @@ class Param(Generic[T]):
 
     `kind` (int, float, str, bool) says how it stands in the address. `clamp(value, limit)` says what becomes
     of it where another model or text makes it impossible: see `within`. `once` is its name in older links.
+    `first` is for a default that has changed since links were made: who opens an address that says nothing
+    at all begins with it, and one that says something and not this goes on to mean `default`.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Param(Generic[T]):
     default: T
     clamp: Callable[[T, Any], T | None] = as_it_is
     once: str = ""
+    first: T | None = None
 
     @property
     def value(self) -> T:
@@ -101,6 +104,12 @@ class Param(Generic[T]):
     def said(self, there: Mapping[str, str]) -> str | None:
         """The choice as an address has it, by its name or its older one; None if it has neither."""
         return there.get(self.name, there.get(self.once or self.name))
+
+    def unsaid(self, says_nothing: bool) -> T:
+        """What an address means that does not have this choice, and perhaps no other."""
+        if says_nothing and self.first is not None:
+            return self.first
+        return self.default
 
     def parse(self, text: str) -> T:
         """Read a parameter of the address; the default if it cannot be read."""
@@ -205,41 +214,59 @@ def load(params: Iterable[Param[Any]]) -> None:
     if st.session_state.get(_LOADED) != address.page():
         chosen = query.get(_CHOSEN, "").split(",")
     st.session_state[_LOADED] = address.page()
+    says_nothing = _says_nothing(query)
     for param in params:
         text = param.said(query)
         is_new = param.name not in st.session_state or param.name in chosen
-        if goes_back or (is_new and text is not None):
-            if text is None:
-                st.session_state[param.name] = param.default
-            else:
-                st.session_state[param.name] = param.parse(text)
+        if text is not None and (goes_back or is_new):
+            st.session_state[param.name] = param.parse(text)
+        elif text is None and (goes_back or (is_new and param.first is not None)):
+            st.session_state[param.name] = param.unsaid(says_nothing)
 
 
 def store(params: Iterable[Param[Any]]) -> None:
     """Write what the session holds into the address; a default only where something else stood before."""
     # once: each look at it, or at the session, asks whose run this is
     query = st.query_params.to_dict()
+    says_nothing = _says_nothing(query)
     changed = {}
     for param in params:
         value = param.value
         text_before = param.said(query)
-        if value != param.default or (
-            text_before is not None and param.parse(text_before) != param.default
+        if text_before is None and value == param.unsaid(says_nothing):
+            continue
+        if (
+            text_before is None
+            or value != param.default
+            or param.parse(text_before) != param.default
         ):
             changed[param.name] = param.written(value)
+    if says_nothing and changed:
+        # from now on the address says something, and what is first has to be said as well
+        for param in st.session_state.get(_OF_THE_PAGE, ()):
+            if param.first is not None and param.value != param.default:
+                changed[param.name] = param.written(param.value)
     address.write(changed)
 
 
 def in_link(
     params: Iterable[Param[Any]], values: Mapping[str, Any] | None = None
 ) -> dict[str, str]:
-    """The query parameters that open these choices elsewhere, defaults left out; `values` replace ours."""
+    """The query parameters that open these choices elsewhere; `values` replace ours.
+
+    Defaults are left out, but for those that an empty address would not mean.
+    """
     chosen = {param: (values or {}).get(param.name, param.value) for param in params}
     return {
         param.name: param.written(value)
         for param, value in chosen.items()
-        if value != param.default
+        if value != param.default or param.first is not None
     }
+
+
+def _says_nothing(query: Mapping[str, str]) -> bool:
+    """True if the address has none of the page's choices."""
+    return all(param.said(query) is None for param in st.session_state.get(_OF_THE_PAGE, ()))
 
 
 def choosing(values: Mapping[Param[Any], Any]) -> dict[str, str]:

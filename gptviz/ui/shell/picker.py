@@ -16,11 +16,11 @@ from gptviz.models.checkpoints import CheckpointError
 from gptviz.models.checkpoints.errors import without_code
 from gptviz.models.checkpoints.hub import HUB_MODELS, is_hub_id
 from gptviz.models.checkpoints.kinds import ENDINGS as NOT_READ
-from gptviz.models.loading import DTYPES, devices
+from gptviz.models.loading import DEFAULT_MODEL, DTYPES, devices
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import keep_upload, remove_upload, uploads
 from gptviz.ui.models.budget import let_go, refused, still_here
-from gptviz.ui.models.choice import DEFAULT_MODEL, PATH, UPLOAD, Choice
+from gptviz.ui.models.choice import PATH, UPLOAD, Choice
 from gptviz.ui.models.in_use import InUse, label_of
 from gptviz.ui.models.uploads import ENDINGS, Upload
 from gptviz.ui.shell import state

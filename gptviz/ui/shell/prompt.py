@@ -144,7 +144,7 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
 
 
 EXAMPLES = {  # worth a look with the bundled model
-    "A copied passage": state.DEFAULT_TEXT,
+    "A copied passage": state.UNSAID_TEXT,
     "A name comes back": "Mr. Zorblax lived by the sea. One day Mr. Zorblax saw a ship. Mr.",
     "A quotation closes": '"Where are you going?" said the boy. "Where are you going',
     "He and she": "The king loved his daughter, but she did not love",
@@ -154,13 +154,14 @@ EXAMPLES = {  # worth a look with the bundled model
 
 
 OF_THE_WORLD = {  # with the bundled model that has read of the small world
+    "A young animal": state.DEFAULT_TEXT,
     "A fact": "My friend lives in Europe. The capital of England is",
     "An opposite": "In winter it is cold and in summer it is",
     "A name moves": "When Mary and Peter went to the garden, Mary gave the flowers to",
     "She or he": "The girl could not come to the party because",
     "The next day": "The days are called Monday, Tuesday, Wednesday,",
     "A quotation closes": 'The boy asked, "Where is my hat',
-    "A copied passage": state.DEFAULT_TEXT,
+    "A copied passage": state.UNSAID_TEXT,
 }
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import cachetools
 
-from gptviz.teach.claims import DEFAULT_TEXT
-from gptviz.ui.models.choice import DEFAULT_MODEL, Choice, choice_from
+from gptviz.models.loading import DEFAULT_MODEL, UNSAID_MODEL
+from gptviz.teach.claims import DEFAULT_TEXT, UNSAID_TEXT
+from gptviz.ui.models.choice import Choice, choice_from
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param, at_most_last
 
@@ -44,7 +45,7 @@ class Text(Param[str]):
         KEPT.set(_keep(self.value) if len(self.value) > LINK_CHARACTERS else None)
 
 
-TEXT = Text("text", str, DEFAULT_TEXT)
+TEXT = Text("text", str, UNSAID_TEXT, first=DEFAULT_TEXT)
 # "7000.5f3a…": the length and the name of a long text
 KEPT: Param[str | None] = Param("kept", str, None)
 TOKEN: Param[int | None] = Param("token", int, None, at_most_last)  # None: the last one
@@ -56,7 +57,7 @@ PRESENT = Param("present", bool, False)
 EDITS = Param("edits", str, "")
 EDITS_OFF = Param("edits_off", bool, False)  # all of it left out for now
 MODEL: tuple[Param, ...] = (
-    Param("model", str, DEFAULT_MODEL),
+    Param("model", str, UNSAID_MODEL, first=DEFAULT_MODEL),
     Param[str | None]("n_heads", str, None),
     Param[str | None]("activation", str, None),
     Param[str | None]("tokenizer", str, None),

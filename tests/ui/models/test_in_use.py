@@ -33,7 +33,7 @@ def test_what_is_computed_differently_is_another_model(tmp_path):
 def test_an_address_tells_only_files_their_heads_and_tokenizer():
     said = {"n_heads": "2", "activation": "gelu", "tokenizer": "gpt2", "drop_surplus": "on"}
     # else each number is one more copy in memory
-    assert choice_from({"model": "mini", **said}) == Choice()
+    assert choice_from({"model": "mini", **said}) == Choice("mini")
     full = Choice("upload:1", 2, "gelu", "gpt2", drop_surplus=True)
     assert choice_from({"model": "upload:1", **said}) == full
     assert choice_from({"model": "upload:1", "activation": "relu"}) == Choice("upload:1")

@@ -12,7 +12,7 @@ from gptviz.digits import fixed
 from gptviz.ui import runs
 from gptviz.ui.shell.bench import MEASURES, PARAMS, Question, asked_at
 from gptviz.ui.shell.navigation import BENCH
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from gptviz.ui.shell.target import MEAN
 from tests.conftest import random_lm
 from tests.specs import links, run_app
@@ -61,7 +61,7 @@ def test_two_names_and_two_chosen_words_are_measured_by_the_difference_of_logits
     query, measure, mini
 ):
     found = asked(run(**query))
-    logits = mini.trace(query.get("text", DEFAULT_TEXT)).logits(-1).double()
+    logits = mini.trace(query.get("text", UNSAID_TEXT)).logits(-1).double()
     chance = logits.softmax(0)[found["token"]].item()
     against = found["against"]
     other = logits.mean() if against is None else logits[against]
@@ -88,10 +88,10 @@ def test_of_two_names_the_lead_is_said():
 
 def test_of_a_changed_model_it_asks_what_the_unchanged_one_is_asked(mini):
     edits = "z.5.0+3+4+5+7=zero"
-    wanted = asked_of(mini, DEFAULT_TEXT)
+    wanted = asked_of(mini, UNSAID_TEXT)
     found = asked(run(edits=edits))
     assert (found["token"], found["against"]) == (wanted.answer, wanted.instead)
-    logits = mini.edited(edits).trace(DEFAULT_TEXT).logits(-1).double()
+    logits = mini.edited(edits).trace(UNSAID_TEXT).logits(-1).double()
     assert int(logits.argmax()) != wanted.answer
     assert found["run"] == pytest.approx(float(logits.softmax(0)[wanted.answer]), abs=1e-6)
 

@@ -9,9 +9,10 @@ from hypothesis import given, strategies as st
 
 from gptviz import KNOWN_MODELS
 from gptviz.models.checkpoints.hub import HUB_MODELS
+from gptviz.models.loading import DEFAULT_MODEL, UNSAID_MODEL
 from gptviz.ui.models.choice import Choice, is_a_name
-from gptviz.ui.shell import state
-from gptviz.ui.shell.state import DEFAULT_TEXT, LINK_CHARACTERS
+from gptviz.ui.shell import params, state
+from gptviz.ui.shell.state import DEFAULT_TEXT, LINK_CHARACTERS, UNSAID_TEXT
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 COMPUTED = {
@@ -32,12 +33,14 @@ CHOICES = st.builds(
 
 @contextmanager
 def session(address=()):
-    """A session that this address opens."""
+    """A session that this address opens; gives the address, which it may write."""
+    address = dict(address)
+    shown = SimpleNamespace(to_dict=address.copy, get=address.get, update=address.update)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("streamlit.session_state", {})
-        patch.setattr("streamlit.query_params", SimpleNamespace(to_dict=lambda: dict(address)))
+        patch.setattr("streamlit.query_params", shown)
         state.load()
-        yield
+        yield address
 
 
 def held():
@@ -47,13 +50,70 @@ def held():
 @given(TEXT, st.none() | st.integers(0, 9999), st.booleans(), CHOICES)
 def test_an_address_opens_what_its_sender_saw(text, token, special, choice):
     with session():
-        assert held() == (DEFAULT_TEXT, None, False, Choice()) and state.link() == {}
+        assert held() == (DEFAULT_TEXT, None, False, Choice())
+        assert state.link() == {"text": DEFAULT_TEXT, "model": DEFAULT_MODEL}
         state.change(text=text, token=token, special=special)
         state.choose_model(choice)
         assert held() == (text, token, special, choice)
         query = urlencode(state.link())
     with session(parse_qsl(query, keep_blank_values=True)):
         assert held() == (text, token, special, choice)
+
+
+def test_an_address_that_says_something_goes_on_to_mean_what_it_meant():
+    for address in (
+        {"token": "3"},
+        {"special": "on"},
+        {"claims": "x"},
+        {"block": "0", "head": "9"},
+    ):
+        with session(address):
+            assert (state.TEXT.value, state.model()) == (UNSAID_TEXT, Choice(UNSAID_MODEL))
+    with session({"model": "gpt2"}):
+        assert (state.TEXT.value, state.model()) == (UNSAID_TEXT, Choice("gpt2"))
+    with session({"text": "one"}):
+        assert (state.TEXT.value, state.model()) == ("one", Choice(UNSAID_MODEL))
+    with session({"utm_source": "a letter"}):  # nothing of ours
+        assert (state.TEXT.value, state.model()) == (DEFAULT_TEXT, Choice())
+
+
+def test_an_address_is_not_written_before_somebody_chooses():
+    with session() as address:
+        params.store(state.APP)
+        assert address == {}
+    with session({"token": "3"}) as address:
+        params.store(state.APP)
+        assert address == {"token": "3"}
+
+
+@given(
+    st.sampled_from(
+        [{}, {"token": "3"}, {"model": "gpt2"}, {"model": "mini-world"}, {"text": "a"}]
+    ),
+    st.lists(
+        st.sampled_from([DEFAULT_TEXT, UNSAID_TEXT, "", "one"])
+        | st.sampled_from([Choice(DEFAULT_MODEL), Choice(UNSAID_MODEL), Choice("gpt2")])
+        | st.sampled_from([None, 3, 5]),
+        max_size=4,
+    ),
+)
+def test_a_reload_opens_what_was_chosen(opened, chosen):
+    with session(opened) as address:
+        for choice in chosen:
+            if isinstance(choice, Choice):
+                state.choose_model(choice)
+            elif isinstance(choice, str):
+                state.change(text=choice)
+            else:
+                state.change(token=choice)
+            params.store(state.APP)
+        before = held()
+    with session(address):
+        assert held() == before
+        assert dict(parse_qsl(urlencode(state.link()), keep_blank_values=True)) == state.link()
+        link = state.link()
+    with session(link):
+        assert held() == before
 
 
 @given(

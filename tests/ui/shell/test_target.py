@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gptviz.tokenizer import get_encoding
-from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.shell.state import UNSAID_TEXT
 from gptviz.ui.shell.target import MEAN, find_token
 from gptviz.ui.words import no_single_token, show_id
 from tests.conftest import random_lm
@@ -42,7 +42,7 @@ def chosen(at):
 @pytest.fixture(scope="module")
 def first(mini):
     """The model's five first choices after the example."""
-    return mini.trace(DEFAULT_TEXT, keep=[]).next_tokens(5)["id"].tolist()
+    return mini.trace(UNSAID_TEXT, keep=[]).next_tokens(5)["id"].tolist()
 
 
 def test_without_a_choice_it_is_what_the_text_asks(first):

@@ -17,19 +17,19 @@ from gptviz.analysis.counterpart import MOST
 from gptviz.analysis.other_texts import ONE_TOKEN, OtherText, told_apart
 from gptviz.analysis.patches import value_of
 from gptviz.figures.theme import palette
+from gptviz.models.loading import BUNDLED
 from gptviz.ui.buttons import button
-from gptviz.ui.models.choice import DEFAULT_MODEL
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.bench import asked_at
 from gptviz.ui.shell.other_text import (
     MADE,
     OTHER,
-    PAIRS,
     Known,
     in_file,
     offered,
     opened,
+    pairs,
     without_patches,
 )
 from gptviz.ui.shell.prompt import read
@@ -224,19 +224,19 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
 
 
 def pairs_row(scene: Scene, other: Other | None, changed: bool) -> None:
-    """Draw the pairs as buttons, and what to watch in the shown one: in the bundled model as it is."""
-    bundled = state.model().name == DEFAULT_MODEL and not changed
+    """Draw the pairs as buttons, and what to watch in the shown one: in a bundled model as it is."""
+    bundled = state.model().name in BUNDLED and not changed
     if other is None:
         pair_shown = None
     else:
         pair_shown = (scene.text, other.text)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):
         st.caption("Try:", width="content")
-        for number, pair in enumerate(PAIRS):
+        for number, pair in enumerate(pairs()):
             hint = pair.watch if bundled else None
             chosen = pair_shown == (pair.text, pair.other)
             button(pair.label, f"pair_{number}", _take_pair, pair, primary=chosen, help=hint)
-    for pair in PAIRS:
+    for pair in pairs():
         if bundled and pair_shown == (pair.text, pair.other):
             st.markdown(f"**What to watch:** {pair.watch}")
 
