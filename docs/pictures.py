@@ -51,7 +51,7 @@ PHONE = {"width": 390, "height": 720}
 LEFT = 256  # px: where the sidebar ends
 MARGIN = 14  # px around what is pictured
 FREQUENT = 24  # colours of a picture that stay as they are: paper, ink, boxes, full bars
-RARE = 40  # that stand for all others, none far from it: a thin red line stays red
+RARE = 120  # that stand for all others, none far from it: a pale cell keeps its colour
 PATIENCE = 480_000  # ms for a training, or a search, on a busy machine
 
 

@@ -90,7 +90,7 @@ def in_both_modes(picture: re.Match[str]) -> str:
 @cache
 def demo() -> str:
     """The hand-out that *Try it now* opens: with the tour, unless a link names a page of it."""
-    return handout(gptviz.load("mini"), DEFAULT_TEXT, guide=guides.find("tour"))
+    return handout(gptviz.load(), DEFAULT_TEXT, guide=guides.find("tour"))
 
 
 def gallery(app: str) -> Iterator[str]:

@@ -75,7 +75,7 @@ def demo_is_whole(demo, told):
     given = json.loads(
         re.search(r'<script type="application/json" id="given">(.*?)</script>', demo)[1]
     )
-    assert given["name"] == "mini" and given["guide"] is not None
+    assert given["name"] == "mini-world" and given["guide"] is not None
     assert set(re.findall(r"of (\d+) MB", told)) == {f"{len(demo.encode()) / 1e6:.0f}"}
     asked = [parse_qs(fragment) for fragment in re.findall(r"demo\.html#([^\"]*)", unescape(told))]
     pages = {one["page"][0] for one in asked if "page" in one}

@@ -19,7 +19,7 @@ def effect(page):
 
 
 def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page):
-    page = open_page()
+    page = open_page(model="mini")
     page.get_by_test_id("stPageLink-NavLink").filter(has_text="Attention").first.click()
     settled(page).get_by_test_id("head-4-3").click()
     press(settled(page).get_by_role("button", name="Switch off"))
@@ -55,7 +55,7 @@ def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page):
 
 def test_an_induction_head_and_all_of_its_kind_are_two_clicks_away(open_page):
     """What that does to the numbers: tests/pages/test_heads.py."""
-    page = open_page()
+    page = open_page(model="mini")
     page.get_by_text("Which part did it?").first.click()  # the heading that it stands under
     page.get_by_test_id("stPageLink-NavLink").filter(has_text="What each head does").first.click()
     together = settled(page).locator(".st-key-change_heads_here").get_by_role("button")

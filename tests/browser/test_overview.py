@@ -23,7 +23,7 @@ def arrived(page, at):
 
 
 def test_one_falls_by_clicks_from_the_machine_to_a_number_and_back(open_page, mini):
-    page = open_page()
+    page = open_page(model="mini")
     weights = mini.trace(UNSAID_TEXT)["attn", 4][3, 15]
     arrived(page, "")
     for at in ("block.4", "block.4.attention", HEAD, f"{HEAD}.cell.15.14"):
@@ -119,7 +119,7 @@ def heights(page):
 
 
 def test_a_guess_is_played_once_by_itself_and_nothing_moves_but_the_picture(open_page, mini):
-    page = open_page()
+    page = open_page(model="mini")
     beats = page.get_by_test_id("beats")
     still = page.locator(by("beats", how="rest", played=0))
     still.wait_for()  # without movement it is at its end

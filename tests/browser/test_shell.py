@@ -9,10 +9,12 @@ import pytest
 
 from gptviz.ui.components.theme_watch import PARTS, charts_file, streamlit_file
 from gptviz.ui.shell.navigation import PAGES, SECTIONS
+from gptviz.ui.shell.state import DEFAULT_TEXT, UNSAID_TEXT
 from tests.browser.conftest import (
     ROOT,
     address,
     details,
+    model_line,
     press,
     settled,
     stop_server,
@@ -108,11 +110,31 @@ def test_a_selected_token_follows_everywhere(open_page):
     assert selected(page) == 2 and prompt(page) == FIVE
     press(page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Tokens"))
     assert title(page) == PAGES["tokens"].question and selected(page) == 2 and prompt(page) == FIVE
-    assert address(page) == {"text": FIVE, "token": "2"}
+    assert address(page) == {"text": FIVE, "token": "2", "model": "mini"}
     went(page, "back")
     assert title(page) == PAGES["overview"].question and selected(page) == 2
     went(page, "back")
     assert selected(page) == 1 and prompt(page) == FIVE
+
+
+def test_an_empty_address_opens_what_has_something_to_say_and_comes_back(open_page):
+    """An address that says something goes on to mean mini, and its text; one that says nothing does not."""
+    page = open_page("next_token")
+    assert prompt(page) == DEFAULT_TEXT and address(page) == {}
+    assert model_line(page).inner_text().startswith("mini-world")
+    assert "·calf" in page.get_by_test_id("candidate").first.inner_text()
+    press(chips(page).nth(2))
+    chosen = {"text": DEFAULT_TEXT, "model": "mini-world", "token": "2"}
+    assert address(page) == chosen
+    went(page, "again")
+    assert prompt(page) == DEFAULT_TEXT and selected(page) == 2
+    went(page, "back")
+    assert address(page) == {} and prompt(page) == DEFAULT_TEXT
+    assert selected(page) == chips(page).count() - 1
+    went(page, "forward")
+    assert address(page) == chosen and selected(page) == 2
+    old = open_page("next_token", token=5)
+    assert prompt(old) == UNSAID_TEXT and model_line(old).inner_text().startswith("mini ·")
 
 
 def headings(page):
@@ -308,7 +330,7 @@ HIDDEN = "(box) => box.scrollHeight - box.clientHeight"  # pixels of its text th
 
 
 def test_the_prompts_box_is_as_high_as_its_text(open_page):
-    page = open_page("tokens", viewport=(390, 844), touch=True)
+    page = open_page("tokens", viewport=(390, 844), touch=True, text=UNSAID_TEXT)
     box = page.get_by_role("textbox", name="Prompt")
     heights = [box.bounding_box()["height"]]
     assert box.evaluate(HIDDEN) == 0  # three lines, the last of which is the word before the blank
