@@ -131,7 +131,8 @@ def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_tha
         models.downloads().last("someone/tiny").wait(30)
         at.run()
         refused = (
-            "answered HTTP 503 for someone/tiny; try again later. You see mini-world instead." in said(at)
+            "answered HTTP 503 for someone/tiny; try again later. You see mini-world instead."
+            in said(at)
         )
         assert refused == (status == 503)
     assert "1 block × 3 heads, 12 dimensions" in at.sidebar.caption[0].value and not at.error
