@@ -19,7 +19,7 @@ from gptviz.ui import heads, sheet, words
 from gptviz.ui.parts.heads import looking, trial, written
 from gptviz.ui.parts.heads.waiting import wait_for
 from gptviz.ui.shell import bench, change_menu, state
-from gptviz.ui.shell.prompt import examples
+from gptviz.ui.shell.examples import examples
 
 HERE = "here_"  # before the name of what is measured on this text
 TITLES = {name: measure.title for name, measure in head_general.MEASURES.items()}
@@ -180,7 +180,7 @@ if hidden:
         return {role for role, asked in HeadScores.of(lm.tokens(ids)).targets.rows.items() if asked}
 
     offered = examples()
-    shows = {label: shown_by(text) for label, text in offered.items()}
+    shows = {label: shown_by(one.text) for label, one in offered.items()}
     firsts = [next((label for label in offered if role in shows[label]), None) for role in hidden]
     with st.container(
         horizontal=True, gap="small", vertical_alignment="center", key="heads_offers"
@@ -189,7 +189,7 @@ if hidden:
             shown_roles = " and ".join(
                 formulas.ROLES[role].label for role in hidden if role in shows[example]
             )
-            take = partial(state.change, text=offered[example], token=None)
+            take = partial(state.change, text=offered[example].text, token=None)
             sheet.button(f"{example}: shows {shown_roles}", f"heads_offer_{number}", take)
 sheet.example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
 

@@ -39,9 +39,9 @@ from gptviz.ui.shell.block import (
 )
 from gptviz.ui.shell.change_words import cannot_matter, says
 from gptviz.ui.shell.details import csv, details, in_code, panel, side_by_side, sideways, tab
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import read_text, start_page, trace
 from gptviz.ui.shell.params import Param, at_most_last, between, choosing, if_there, in_link
-from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.scene import Frame, Prompt, Scene
 from gptviz.ui.shell.slow import all_worked, is_asked_for, is_wanted, read_sample, several, worked
 from gptviz.ui.shell.state import GUIDE, WHOLE

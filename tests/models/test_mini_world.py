@@ -11,14 +11,14 @@ from gptviz.analysis.alignment import differing
 from gptviz.files.disk_cache import ASSETS
 from gptviz.training.examine import names_right, read_names
 from gptviz.training.world.tables import DAYS, MONTHS, PEOPLE
+from gptviz.ui.shell.examples import OF_THE_WORLD
 from gptviz.ui.shell.other_text import PAIRS
-from gptviz.ui.shell.prompt import OF_THE_WORLD
 
 FOLDER = ASSETS / "mini-world"
 EXAM = Path(__file__).parents[1] / "training" / "exam"
 # what the model has to say after each of the page's examples
 SAYS = {
-    "A young animal": "calf",
+    "An animal": "calf",
     "A fact": "London",
     "An opposite": "hot",
     "A name moves": "Peter",
@@ -47,7 +47,7 @@ def test_names_and_days_are_single_tokens(world):
 
 @pytest.mark.parametrize("label", OF_THE_WORLD)
 def test_an_example_has_whole_words_and_a_clear_winner_among_words(world, label):
-    text = OF_THE_WORLD[label]
+    text = OF_THE_WORLD[label].text
     ids = world.encode(text)
     assert 6 <= len(ids) <= 16
     assert all(re.fullmatch(rb" ?[A-Za-z]+|\W+| ?\d+", token.raw) for token in world.tokens(ids))
@@ -84,6 +84,36 @@ def test_what_is_said_of_both_bundled_models_is_true_of_this_one(world):
         if pair.label == "She and he":
             heads = table[table["site"] == "z"].set_index(["block", "head"])["effect"]
             assert heads.idxmax() == (3, 7) and heads.max() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("label", "before", "after", "says"),
+    [
+        ("An animal", "cow", "dog", "puppy"),
+        ("A fact", "England", "France", "Paris"),
+        ("She or he", "girl", "boy", "he"),
+        ("A name moves", ", Mary", ", Peter", "Peter"),  # the answer does not follow
+    ],
+)
+def test_where_an_example_is_to_be_changed_the_answer_is_as_it_says(
+    world, label, before, after, says
+):
+    text = OF_THE_WORLD[label].text
+    assert text.count(before) == 1
+    best = world.trace(text.replace(before, after), keep=()).next_tokens(k=1)
+    assert best["token"][0].strip() == says
+
+
+def test_what_else_is_said_of_the_examples_is_so(world):
+    found = {
+        label: [token.strip() for token in world.trace(one.text, keep=()).next_tokens(k=8)["token"]]
+        for label, one in OF_THE_WORLD.items()
+    }
+    for label in ("An animal", "A fact", "An opposite", "The next day"):
+        assert found[label][0] not in OF_THE_WORLD[label].text
+    assert found["An opposite"][1] in OF_THE_WORLD["An opposite"].text
+    days = {row["day"] for row in DAYS}
+    assert sum(word in days for word in found["The next day"]) == 7
 
 
 def test_the_card_says_how_often_it_knows_which_name(world):

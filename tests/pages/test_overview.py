@@ -7,8 +7,8 @@ import pytest
 
 from gptviz.tokenizer import END_OF_TEXT
 from gptviz.ui.shell import scene
+from gptviz.ui.shell.examples import OF_THE_BOOKS
 from gptviz.ui.shell.navigation import PAGES
-from gptviz.ui.shell.prompt import EXAMPLES
 from gptviz.ui.shell.state import UNSAID_TEXT
 from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import prompt_of, turn, whole_app
@@ -139,11 +139,30 @@ def test_an_empty_prompt_is_a_sentence_and_offers_texts_and_the_way_on():
         turn(at, name)
         assert "Your text is empty" in at.info[0].value
         assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch", "prompt"]
-        assert [b.label for b in at.button if b.key.startswith("example_")] == [*EXAMPLES]
+        assert [b.label for b in at.button if b.key.startswith("example_")] == [*OF_THE_BOOKS]
         assert any(PAGES[name].on_next == element.value for element in at.markdown)
     at.button(key="example_1").click().run()
     assert not at.info
-    assert prompt_of(at) == at.query_params["text"] == [*EXAMPLES.values()][1]
+    assert prompt_of(at) == at.query_params["text"] == [*OF_THE_BOOKS.values()][1].text
+
+
+@pytest.mark.parametrize(
+    ("query", "is_said"),
+    [
+        ({"model": "mini"}, True),
+        ({"model": "mini", "edits": "z.4.3=zero"}, False),
+        ({"model": "mini", "edits": "z.4.3=zero", "edits_off": "on"}, True),
+        ({"model": "mini-untrained"}, False),
+    ],
+)
+def test_what_to_look_at_is_said_of_the_bundled_models_as_they_are(run_page, query, is_said):
+    """No other model has been tried: GPT-2 counts on."""
+    example = OF_THE_BOOKS["Counting"]
+    at = run_page("overview", text=example.text, **query)
+    told = [one.value for one in at.caption if one.value == example.look]
+    assert told == ([example.look] if is_said else [])
+    helps = {b.help for b in at.button if str(b.key).startswith("example_")}
+    assert (example.look in helps) == is_said
 
 
 @pytest.mark.parametrize("page", ["feed_forward", "why"])
@@ -153,10 +172,10 @@ def test_a_page_that_takes_apart_offers_what_suits_it(run_page, page):
     offered = [
         int(b.key.removeprefix("example_")) for b in at.button if str(b.key).startswith("example_")
     ]
-    assert 3 <= len(offered) < len(EXAMPLES)
+    assert 3 <= len(offered) < len(OF_THE_BOOKS)
     for number in (offered[0], offered[-1]):
         at.button(key=f"example_{number}").click().run()
-        assert at.query_params["text"] == [*EXAMPLES.values()][number]
+        assert at.query_params["text"] == [*OF_THE_BOOKS.values()][number].text
 
 
 def test_a_long_prompt_is_kept_and_says_so(run_page, mini):

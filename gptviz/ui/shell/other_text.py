@@ -69,7 +69,7 @@ PAIRS = (
         "One text has an extra token: the page says which one the other needs, and where.",
     ),
     Known(
-        "A young animal",
+        "An animal",
         state.DEFAULT_TEXT,
         state.DEFAULT_TEXT.replace("cow", "dog"),
         "Most of the answer stays at ·cow | ·dog until the last block, where attention moves it to the end.",

@@ -40,12 +40,12 @@ from gptviz.ui.shell import (
     strip as change_strip,
 )
 from gptviz.ui.shell.address import end_page
+from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import COMPARE, FIRST, PAGES, link
 from gptviz.ui.shell.notice import notice
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.picker import facts, one_line, picker, which_gelu
-from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.scene import Frame, Prompt, Scene
 from gptviz.ui.shell.slow import read_sample
 from gptviz.ui.teach import claim, guide

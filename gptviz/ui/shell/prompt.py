@@ -1,7 +1,6 @@
-"""The prompt box: what a visitor types, on every page, how a model reads it, and prompts worth a look."""
+"""The prompt box: what a visitor types, on every page, and how a model reads it."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import streamlit as st
 
@@ -141,44 +140,3 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
         return "This token is only part of a character. A text cannot contain it, so nothing was added."
     state.change(text=text, token=None, special=special)
     return None
-
-
-EXAMPLES = {  # worth a look with the bundled model
-    "A copied passage": state.UNSAID_TEXT,
-    "A name comes back": "Mr. Zorblax lived by the sea. One day Mr. Zorblax saw a ship. Mr.",
-    "A quotation closes": '"Where are you going?" said the boy. "Where are you going',
-    "He and she": "The king loved his daughter, but she did not love",
-    "Counting": "Chapter I. Chapter II. Chapter III. Chapter",
-    "Once upon a time": "Once upon a time there was a",
-}
-
-
-OF_THE_WORLD = {  # with the bundled model that has read of the small world
-    "A young animal": state.DEFAULT_TEXT,
-    "A fact": "My friend lives in Europe. The capital of England is",
-    "An opposite": "In winter it is cold and in summer it is",
-    "A name moves": "When Mary and Peter went to the garden, Mary gave the flowers to",
-    "She or he": "The girl could not come to the party because",
-    "The next day": "The days are called Monday, Tuesday, Wednesday,",
-    "A quotation closes": 'The boy asked, "Where is my hat',
-    "A copied passage": state.UNSAID_TEXT,
-}
-
-
-def examples() -> dict[str, str]:
-    """The prompts that are worth a look with the model in use."""
-    if state.model().name == "mini-world":
-        return OF_THE_WORLD
-    return EXAMPLES
-
-
-def example_row(*labels: str) -> None:
-    """Draw these examples (all, if none is named, or the model in use has its own) as buttons."""
-    offered = examples()
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_examples"):
-        st.caption("Try:", width="content")
-        for number, (label, text) in enumerate(offered.items()):
-            if not labels or label in labels or offered is not EXAMPLES:
-                take = partial(state.change, text=text, token=None)
-                is_shown = text == state.TEXT.value
-                button(label, f"example_{number}", take, primary=is_shown)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from gptviz.ui.shell import state
-from gptviz.ui.shell.prompt import EXAMPLES, READ_CHARACTERS, append, read
+from gptviz.ui.shell.examples import OF_THE_BOOKS
+from gptviz.ui.shell.prompt import READ_CHARACTERS, append, read
 from tests.conftest import random_lm
 
 
@@ -42,7 +43,7 @@ def test_any_text_is_read(lm, text):
 
 
 def best(mini, label, k=1):
-    return mini.trace(EXAMPLES[label], keep=()).next_tokens(k=k)["token"].tolist()
+    return mini.trace(OF_THE_BOOKS[label].text, keep=()).next_tokens(k=k)["token"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,17 @@ def test_the_model_takes_it_from_the_text(mini, label, token):
 
 def test_the_quotation_closes(mini):
     assert '"' in best(mini, "A quotation closes")[0]
+
+
+def test_what_is_said_of_the_examples_is_so(mini):
+    """Where a text is to be changed, what the answer turns to; for the others see above."""
+    text = OF_THE_BOOKS["He and she"].text
+    he = mini.trace(text.replace(" she ", " he "), keep=()).next_tokens(k=1)
+    assert he["token"][0] == " her"
+    counted = OF_THE_BOOKS["Counting"].text + " I"
+    assert mini.trace(counted, keep=()).next_tokens(k=1)["token"][0] == "."  # and not V
+    once = mini.trace(OF_THE_BOOKS["Once upon a time"].text, keep=()).next_tokens(k=1)
+    assert once["probability"][0] < 0.05
 
 
 def test_him_and_her(mini):
