@@ -268,7 +268,7 @@ def of_all_parts() -> list[str]:
     harmless = int((probabilities[is_head] >= KEPT * own_probability).sum())
     heads = words.counted(int(is_head.sum()), "head")
     said.append(
-        f"{harmless} of the {heads} can go, one at a time: {token} keeps at least nine tenths of its "
+        f"{harmless} of the {heads} can go, each alone: {token} keeps at least nine tenths of its "
         "probability."
     )
     return said

@@ -206,8 +206,8 @@ with right:
     if beside:
         words.prose(beside)
     st.caption(
-        "Click a bar to open it. A bar leaves out what later parts make of the vote: "
-        f"*{called('knock_out')}* counts that, too."
+        "Click a bar to open it. A bar is what a part says about the answer itself. What it prepares for "
+        f"later parts is counted on *{called('knock_out')}*."
     )
     parts = [
         change_menu.Part("head", block, head),

@@ -110,8 +110,10 @@ def test_what_else_is_said_of_the_examples_is_so(world):
         for label, one in OF_THE_WORLD.items()
     }
     for label in ("An animal", "A fact", "An opposite", "The next day"):
-        assert found[label][0] not in OF_THE_WORLD[label].text
-    assert found["An opposite"][1] in OF_THE_WORLD["An opposite"].text
+        best = found[label][0]
+        assert best not in OF_THE_WORLD[label].text
+        assert OF_THE_WORLD[label].look.lower().startswith(f"*{best.lower()}* is not in the text")
+    assert found["An opposite"][1] == "cold" and "cold" in OF_THE_WORLD["An opposite"].text
     days = {row["day"] for row in DAYS}
     assert sum(word in days for word in found["The next day"]) == 7
 

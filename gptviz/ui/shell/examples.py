@@ -50,15 +50,15 @@ OF_THE_BOOKS = {
 OF_THE_WORLD = {
     "An animal": Example(
         state.DEFAULT_TEXT,
-        "The answer is not in the text. Put *dog* in the place of *cow*: it is another one.",
+        "*Calf* is not in the text: the model has it from its training. Put *dog* in the place of *cow*, and run it.",
     ),
     "A fact": Example(
         "My friend lives in Europe. The capital of England is",
-        "The answer is not in the text. Put *France* in the place of *England*: it is another one.",
+        "*London* is not in the text: the model has it from its training. Put *France* in the place of *England*.",
     ),
     "An opposite": Example(
         "In winter it is cold and in summer it is",
-        "The second word of the list is a copy from the text. The first is not in it.",
+        "*Hot* is not in the text, and leads. *Cold*, the second guess, is in it.",
     ),
     "A name moves": Example(
         "When Mary and Peter went to the garden, Mary gave the flowers to",
@@ -70,7 +70,7 @@ OF_THE_WORLD = {
     ),
     "The next day": Example(
         "The days are called Monday, Tuesday, Wednesday,",
-        "The answer is not in the text, and all seven days are among the ten guesses.",
+        "*Thursday* is not in the text, and leads. All seven days are among the ten first guesses.",
     ),
     "A quotation closes": Example(
         'The boy asked, "Where is my hat',
@@ -90,7 +90,7 @@ def examples() -> dict[str, Example]:
 def example_row(*labels: str) -> None:
     """Draw these examples (all, if none is named, or the model in use has its own) as buttons.
 
-    What there is to see is said at each, and below where one is shown: of the bundled models, as they are.
+    What there is to see is said below where one is shown, else at its button: of the bundled models, as they are.
     """
     offered = examples()
     if labels and offered is OF_THE_BOOKS:
@@ -109,7 +109,7 @@ def example_row(*labels: str) -> None:
             if is_shown:
                 shown = example
             take = partial(state.change, text=example.text, token=None)
-            look = example.look if is_known else None
+            look = example.look if is_known and not is_shown else None
             button(label, f"example_{number}", take, primary=is_shown, help=look)
     if shown is not None and is_known:
         st.caption(shown.look)
