@@ -138,9 +138,10 @@ saved = scene.saved(
 where = (path, scene.labels, position, beside, kind.named.words)
 table = tables.joined(both.map(machine.table))
 guess = None
+look = None
 if not picture.AT.value:
     guess = captions_of(both)
-    sheet.example_row()
+    look = sheet.example_row(says=False)
 opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved, guess)
 if opened is not None and about is not None:
     for name, value in page_choices.items():
@@ -158,6 +159,8 @@ else:
             navigation.link("why", state.link(), label="Why this?", width="content")
             navigation.link("knock_out", state.link(), label="Switch a head off", width="content")
         guide.offers()
+    if look is not None:
+        st.caption(look)
 blocks = "In the one block"
 if config.n_layers > 1:
     blocks = f"In each of the {config.n_layers} blocks"

@@ -87,10 +87,11 @@ def examples() -> dict[str, Example]:
     return OF_THE_BOOKS
 
 
-def example_row(*labels: str) -> None:
+def example_row(*labels: str, says: bool = True) -> str | None:
     """Draw these examples (all, if none is named, or the model in use has its own) as buttons.
 
-    What there is to see is said below where one is shown, else at its button: of the bundled models, as they are.
+    What there is to see is said at each, and below where one is shown: of the bundled models, as they are.
+    Where the row stands above a picture that is not to move, `says` is False: the page says what is returned.
     """
     offered = examples()
     if labels and offered is OF_THE_BOOKS:
@@ -109,7 +110,10 @@ def example_row(*labels: str) -> None:
             if is_shown:
                 shown = example
             take = partial(state.change, text=example.text, token=None)
-            look = example.look if is_known and not is_shown else None
+            look = example.look if is_known else None
             button(label, f"example_{number}", take, primary=is_shown, help=look)
-    if shown is not None and is_known:
+    if shown is None or not is_known:
+        return None
+    if says:
         st.caption(shown.look)
+    return shown.look
