@@ -16,6 +16,7 @@ from gptviz.ui import runs
 from gptviz.ui.components.saved import shortened
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import state
+from gptviz.ui.shell.examples import OF_THE_WORLD
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.prompt import read
 from gptviz.ui.shell.scene import Scene
@@ -42,6 +43,8 @@ class Known:
     watch: str
     model: str = ""
 
+
+A_FACT = OF_THE_WORLD["A fact"].text
 
 PAIRS = (
     Known(
@@ -77,8 +80,8 @@ PAIRS = (
     ),
     Known(
         "A fact",
-        "My friend lives in Europe. The capital of England is",
-        "My friend lives in Europe. The capital of France is",
+        A_FACT,
+        A_FACT.replace("England", "France"),
         "Most of the answer stays at ·England | ·France until the last block, where attention moves it to the end.",
         DEFAULT_MODEL,
     ),
